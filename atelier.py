@@ -1,0 +1,1788 @@
+#!/usr/bin/env python3
+"""Did every word of every required quote survive the cutting, the search and the word budget?
+
+A RAG team has documents, questions and, for each question, the exact quotes without which the
+answer would be wrong.  The documents are cut into passages, the passages are indexed and searched,
+the best ones are concatenated under a budget of words, and a model would read that text.  This file
+follows each quote along the way and names the stage that lost it.  Nothing is sent anywhere.
+
+    python3 atelier.py                          the table of the case that stands beside the script
+    python3 atelier.py --output resultat.json   the table and the full report
+    python3 atelier.py --case mon_cas.json      another case
+    python3 atelier.py --self-test              the thirteen guards of the evaluator
+
+The flow; each arrow is a function of values, without file, clock or print:
+
+    bytes -> Case -> passages -> index -> hits -> context -> coverage, loss -> report -> table, JSON
+
+Glossary
+    word      an element of str.split(): a unit for counting, neither a token nor an index term
+    span      Span(document, start, end): words start to end - 1 of one document
+    passage   a span of one document that the index knows under an id, `frais#0003`
+    hit       a passage that a question found, with its rank and its score
+    context   the first top_k hits, in rank order, cut at budget_words
+    fact      a quote, located as a span, that a question requires
+    covered   said of a fact all of whose words lie in the union of the kept spans of its document
+    loss      the first stage at which an uncovered fact was lost, with what is needed to act
+
+Plan
+    1 vocabulary    2 errors       3 reading a case   4 cutting    5 searching    6 assembling
+    7 coverage and loss            8 report           9 guards     10 command
+
+Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context
+says nothing about reading order, understanding, or a right answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import unicodedata
+from bisect import bisect_left, bisect_right
+from itertools import accumulate, islice
+from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
+                    Sequence, Tuple)
+
+__version__ = "1.0.0"
+
+
+# --- 1. Vocabulary: the records and the tables, no behaviour -------------------------------------
+
+class Span(NamedTuple):
+    """Words start to end - 1 of a document, counted from 0; the one unit in which every stage is paid."""
+    document: str
+    start: int
+    end: int
+
+
+class Document(NamedTuple):
+    """A source text; word i is text[starts[i]:ends[i]]."""
+    id: str
+    title: str
+    text: str
+    metadata: Mapping[str, Any]
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+
+class Fact(NamedTuple):
+    """A quote that an answer may need, with its place in its document."""
+    id: str
+    quote: str
+    span: Span
+
+
+class Question(NamedTuple):
+    id: str
+    text: str
+    answerable: bool
+    required_facts: Tuple[str, ...]
+
+
+class Settings(NamedTuple):
+    """What a case may change; filters are {metadata key: value wanted}."""
+    filters: Mapping[str, Any]
+    top_k: int
+    budget_words: int
+    stop_words: Tuple[str, ...]
+
+
+class Case(NamedTuple):
+    """A whole case file, checked: every reference resolved, every quote located."""
+    file: str
+    sha256: str
+    title: str
+    documents: Mapping[str, Document]
+    facts: Mapping[str, Fact]
+    questions: Tuple[Question, ...]
+    settings: Settings
+
+
+class Passage(NamedTuple):
+    """What is indexed and sent; words is the number of words it costs."""
+    id: str
+    span: Span
+    words: int
+
+
+class Cutting(NamedTuple):
+    """The passages of one variant: by id, and by document in the order of their numbers."""
+    by_id: Mapping[str, Passage]
+    by_document: Mapping[str, Sequence[Passage]]
+
+
+class Hit(NamedTuple):
+    """A passage found by a question; rank counts from 1, kept is the number of words that the budget let through."""
+    rank: int
+    passage: Passage
+    score: float
+    kept: int
+
+
+class Kept(NamedTuple):
+    """What a context holds of a passage: its first words."""
+    passage: str
+    words: int
+
+
+class Trip(NamedTuple):
+    """All that the stages of loss may need to know about one uncovered quote.
+
+    missing: the spans of the quote that the context lacks; touching: the admitted passages that hold
+    at least one of its words, in text order; holders: those that hold it whole; rank_of(passage id)
+    is a rank among the admitted matches of the question, None when unmatched; broken_filters: those
+    of the case's filters that keep out passages with words of the quote.
+    """
+    quote: Span
+    missing: Sequence[Span]
+    touching: Sequence[Passage]
+    holders: Sequence[Passage]
+    hits: Sequence[Hit]
+    rank_of: Callable[[str], Optional[int]]
+    budget_words: int
+    broken_filters: Mapping[str, Any]
+
+
+class Variant(NamedTuple):
+    """One way of cutting; unit names a line of UNITS, parameters are that unit's own."""
+    id: str
+    unit: str
+    parameters: Mapping[str, int]
+
+
+VARIANTS = (
+    Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
+    Variant("fixe_96_0", "words", {"size": 96, "overlap": 0}),
+    Variant("fixe_48_16", "words", {"size": 48, "overlap": 16}),
+    Variant("paragraphes", "paragraphs", {}),
+)
+
+TOKENIZER = "unicode61 remove_diacritics 2"
+
+# Grammar alone: the elided letters are here; words that carry a condition (sans, sauf, pas, hors, ni,
+# non, si, avant, après, entre, avec…) are not, nor is « dû ».
+STOP_WORDS = tuple("""
+    a à ai aie ait as au aux avait avez avoir avons c ce cela ces cet cette ceux ci combien comment d dans de des
+    du elle elles en es est et étaient était étant été être eu eux fait il ils j je jusqu l la là laquelle le
+    lequel les lesquels leur leurs lorsqu lui m ma me mes moi mon n ne nos notre nous on ont ou où par peut pour
+    pourquoi puis puisqu qu quand que quel quelle quelles quels qui quoi s sa se sera ses soi soit son sont suis
+    sur t ta te tes toi ton tu un une va vos votre vous y
+""".split())
+
+DEFAULTS = Settings({}, 3, 120, STOP_WORDS)
+
+INVISIBLE = {  # they split FTS5's words but not str.split()'s
+    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
+    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
+    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
+}
+
+LINE_BREAK = r"(?:\r\n|\r(?!\n)|[\n\x85\u2028\u2029])"
+PARAGRAPH_BREAK = re.compile(LINE_BREAK + r"[^\S\r\n\x85\u2028\u2029]*" + LINE_BREAK)
+WORD = re.compile(r"\S+")
+# Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
+TERM = re.compile("[^\\W_]+(?:[\u0300-\u0331]+[^\\W_]*)*")
+ALLOWED_CONTROLS = "\t\n\r\x85\f"
+MAX_DEPTH = 50           # of nesting in a case file; the format needs 5
+MAX_DIGITS = 15          # of an integer: beyond, other JSON readers lose digits
+LISTED_PLACES = 10       # of an ambiguous quote
+LISTED_LOSSES = 12       # under the table
+
+
+# --- 2. Errors: one class, one voice --------------------------------------------------------------
+
+class AtelierError(Exception):
+    """What the user can mend: one or several French sentences, `file : place : problem. Mend.`"""
+
+    def __init__(self, *sentences: str):
+        super().__init__("\n".join(sentences))
+        self.sentences = sentences
+
+
+class Faults:
+    """Gathers the faults of one file, to be shown together."""
+
+    def __init__(self, file: str):
+        self.file = file
+        self.sentences: List[str] = []
+
+    def add(self, place: str, problem: str) -> None:
+        self.sentences.append(" : ".join(part for part in (self.file, place, problem) if part))
+
+    def check(self) -> None:
+        """Raise AtelierError when there is at least one fault."""
+        if self.sentences:
+            raise AtelierError(*dict.fromkeys(self.sentences))
+
+
+def shown(value: Any) -> str:
+    """A value as an error message quotes it: on one line, at most 80 characters."""
+    if isinstance(value, str):
+        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
+    if isinstance(value, (dict, list)):
+        return "un objet" if isinstance(value, dict) else "une liste"
+    return json.dumps(value)
+
+
+def clip(text: str, width: int = 80) -> str:
+    """A text on one line, cut with an ellipsis when it is wider."""
+    folded = " ".join(text.split())
+    return folded if len(folded) <= width else folded[:width - 1] + "…"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 mot`, `22 mots`; a noun of several words takes the mark on each: `fait couvert`."""
+    if number < 2:
+        return "{} {}".format(number, noun)
+    return "{} {}".format(number, " ".join(word + ("" if word.endswith(("s", "x")) else "s") for word in noun.split()))
+
+
+def suggestion(value: str, known: Iterable[str]) -> str:
+    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
+    from difflib import get_close_matches
+    names = list(known)
+    near = get_close_matches(value, names, 1)
+    if near:
+        return "Vouliez-vous dire {} ?".format(shown(near[0]))
+    return "Possibles : {}{}.".format(", ".join(names[:12]), "…" if len(names) > 12 else "") if names else "Aucun n'est déclaré."
+
+
+# --- 3. Reading a case: bytes to Case ---------------------------------------------------------------
+# Shape first (JSON, keys, types), then meaning (ids, references, quotes); all faults are gathered.
+
+class Unreadable(NamedTuple):
+    """Stands in the parsed tree for a value that JSON readers accept and this one refuses."""
+    problem: str
+
+
+class RepeatedKeys(dict):
+    """An object of the file that gives some keys twice."""
+    names: Tuple[str, ...] = ()
+
+
+def decode(data: bytes) -> str:
+    """UTF-8 text, without its BOM; AtelierError (a sentence without file) names the first bad byte."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise AtelierError("octet {} (0x{:02X}) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8.".format(
+            error.start, data[error.start])) from None
+    return text[1:] if text.startswith("\ufeff") else text
+
+
+JSON_MESSAGES = (  # the beginnings of the standard parser's messages
+    ("Expecting property name", "un nom de clé entre guillemets droits est attendu (pas de virgule après le dernier élément)"),
+    ("Expecting ',' delimiter", "une virgule ou une fermeture manque"),
+    ("Expecting ':' delimiter", "le deux-points manque après la clé"),
+    ("Expecting value", "une valeur est attendue"),
+    ("Extra data", "du texte suit la fin du JSON"),
+    ("Unterminated string", "ce texte n'a pas de guillemet fermant"),
+    ("Invalid control character", "un retour à la ligne, une tabulation ou un caractère de contrôle est écrit tel quel ; écrivez \\n ou \\t"),
+    ("Invalid \\", "une barre oblique inverse n'annonce rien de connu ; doublez-la"),
+    ("Illegal trailing comma", "une virgule suit le dernier élément ; ôtez-la"),
+)
+
+
+def parse_json(text: str) -> Any:
+    """The tree of a JSON text; what it must not hold stands in it as Unreadable or RepeatedKeys.
+
+    Raises AtelierError (a sentence without file) when the text is no JSON.
+    """
+    def read_object(pairs):
+        tree = RepeatedKeys(pairs)
+        if len(tree) == len(pairs):
+            return dict(pairs)
+        keys = [key for key, _ in pairs]
+        tree.names = tuple(dict.fromkeys(key for key in keys if keys.count(key) > 1))
+        return tree
+
+    def read_integer(digits):
+        return int(digits) if len(digits) <= MAX_DIGITS else Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
+
+    def read_float(digits):
+        number = float(digits)
+        return number if abs(number) != float("inf") else Unreadable("nombre démesuré ({})".format(digits[:20]))
+
+    def read_constant(name):
+        return Unreadable("{} n'est pas un nombre JSON".format(name))
+
+    try:
+        return json.loads(text, object_pairs_hook=read_object, parse_int=read_integer, parse_float=read_float,
+                          parse_constant=read_constant)
+    except RecursionError:
+        raise AtelierError("imbrication démesurée de listes ou d'objets ; le format n'en demande que cinq niveaux.") from None
+    except json.JSONDecodeError as error:
+        problem = next((french for english, french in JSON_MESSAGES if error.msg.startswith(english)), "syntaxe inattendue")
+        raise AtelierError("ligne {}, colonne {} : JSON invalide : {}.".format(error.lineno, error.colno, problem)) from None
+
+
+def check_tree(tree: Any, faults: Faults) -> None:
+    """Report what no value of the file may hold, wherever it stands."""
+    stack = [("", tree, 0)]
+    while stack:
+        place, value, depth = stack.pop()
+        if isinstance(value, Unreadable):
+            faults.add(place, value.problem + ". Corrigez la valeur.")
+        elif isinstance(value, str):
+            check_characters(value, place, faults)
+        elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
+            faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(MAX_DEPTH))
+        elif isinstance(value, dict):
+            for name in getattr(value, "names", ()):
+                faults.add(place, "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
+            for key in value:
+                check_characters(key, place, faults)
+            stack += reversed([("{}.{}".format(place, key).lstrip("."), item, depth + 1) for key, item in value.items()])
+        elif isinstance(value, list):
+            stack += reversed([("{}[{}]".format(place, number), item, depth + 1) for number, item in enumerate(value)])
+
+
+def check_characters(text: str, place: str, faults: Faults) -> None:
+    """Report the first control character and the first lone surrogate of a text, with its position."""
+    for match in islice(re.finditer("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]", text), 1):
+        kind = "moitié de paire UTF-16 isolée" if match.group() >= "\ud800" else "caractère de contrôle"
+        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; supprimez-le.".format(kind, ord(match.group()), match.start()))
+
+
+class Kind(NamedTuple):
+    """A type of value: its test, and the French words for what was expected."""
+    test: Callable[[Any], bool]
+    expected: str
+
+
+def is_integer(value: Any) -> bool:
+    return type(value) is int
+
+
+def is_metadata(value: Any) -> bool:
+    return isinstance(value, (str, int, float)) or isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+KINDS = {
+    "text": Kind(lambda value: isinstance(value, str), "un texte entre guillemets"),
+    "filled": Kind(lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide"),
+    "count": Kind(lambda value: is_integer(value) and value >= 1, "un entier d'au moins 1, sans guillemets"),
+    "position": Kind(lambda value: is_integer(value) and value >= 0, "un entier positif ou nul, sans guillemets"),
+    "flag": Kind(lambda value: isinstance(value, bool), "true ou false"),
+    "texts": Kind(lambda value: isinstance(value, list), "une liste de textes, entre crochets"),
+    "object": Kind(lambda value: isinstance(value, dict), "un objet, entre accolades"),
+    "list": Kind(lambda value: isinstance(value, list), "une liste, entre crochets"),
+    "metadata": Kind(is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
+}
+
+
+class Key(NamedTuple):
+    name: str
+    kind: str
+    required: bool = False
+
+
+CASE_KEYS = (Key("title", "text"), Key("description", "text"), Key("filters", "object"), Key("settings", "object"),
+             Key("documents", "list", True), Key("facts", "list", True), Key("questions", "list", True))
+SETTINGS_KEYS = (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"))
+DOCUMENT_KEYS = (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"), Key("file", "filled"))
+FACT_KEYS = (Key("id", "filled", True), Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position"))
+QUESTION_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"), Key("required_facts", "texts"))
+
+
+def read_object(value: Any, place: str, keys: Sequence[Key], faults: Faults, others: str = "") -> Dict[str, Any]:
+    """The sound members of an object; faults tells what is unknown, missing, or of the wrong type.
+
+    others names the kind of the members that keys does not list, which are refused when it is empty.
+    """
+    if not fits(value, "object", place, faults):
+        return {}
+    kinds = {key.name: key.kind for key in keys}
+    sound = {}
+    for name, item in value.items():
+        where = "{}.{}".format(place, name).lstrip(".")
+        if name not in kinds and not others:
+            faults.add(where, "clé inconnue. " + suggestion(name, kinds))
+        elif fits(item, kinds.get(name, others), where, faults):
+            sound[name] = item
+    for key in keys:
+        if key.required and key.name not in value:
+            faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(key.name)))
+    return sound
+
+
+def fits(value: Any, kind: str, place: str, faults: Faults) -> bool:
+    """Whether a value is of the kind; faults tells the first thing that is not."""
+    if isinstance(value, Unreadable):
+        return False  # told by check_tree
+    if kind == "texts" and isinstance(value, list):
+        return all([fits(item, "text", "{}[{}]".format(place, number), faults) for number, item in enumerate(value)])
+    if not KINDS[kind].test(value):
+        faults.add(place, "attendu : {} ; trouvé : {}.".format(KINDS[kind].expected, shown(value)))
+        return False
+    return True
+
+
+def read_list(tree: Mapping[str, Any], name: str, keys: Sequence[Key], faults: Faults,
+              others: str = "") -> List[Tuple[str, Any, Dict[str, Any]]]:
+    """The (place, raw value, sound members) of a list of objects that have an id; ids already taken are told."""
+    items, taken = [], {}
+    for number, value in enumerate(tree.get(name, ())):
+        place = "{}[{}]".format(name, number)
+        item = read_object(value, place, keys, faults, others)
+        if "id" in item:
+            first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), place)
+            if first != place:
+                faults.add(place + ".id", "identifiant {} déjà pris par {}.id ; donnez-en un autre.".format(shown(item["id"]), first))
+        items.append((place, value, item))
+    return items
+
+
+def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
+    """The case that a file holds; name is the file's, read gives the bytes of a `file` of its documents.
+
+    Raises AtelierError with all the faults of the file.
+    """
+    faults = Faults(name)
+    try:
+        tree = parse_json(decode(data))
+    except AtelierError as error:
+        raise AtelierError(*("{} : {}".format(name, sentence) for sentence in error.sentences)) from None
+    check_tree(tree, faults)
+    case = read_object(tree, "", CASE_KEYS, faults)
+    documents = read_documents(case, read, faults)
+    facts = read_facts(case, documents, faults)
+    questions = read_questions(case, facts, faults)
+    settings = read_settings(case, documents, faults)
+    faults.check()
+    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions, settings)
+
+
+def sha256(data: bytes) -> str:
+    """Hexadecimal digest."""
+    from hashlib import sha256 as digest
+    return digest(data).hexdigest()
+
+
+def read_settings(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Settings:
+    settings = read_object(case.get("settings", {}), "settings", SETTINGS_KEYS, faults)
+    filters = read_object(case.get("filters", {}), "filters", (), faults, others="metadata")
+    sound = [document for document in documents.values() if document]
+    if len(sound) == len(documents):
+        check_filters(filters, sound, faults)
+    return DEFAULTS._replace(filters=filters, **{
+        key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
+
+
+def check_filters(filters: Mapping[str, Any], documents: Sequence[Document], faults: Faults) -> None:
+    """Tell the filters that no document passes, alone or all together."""
+    alone = True
+    for key, wanted in filters.items():
+        if not any(broken_filters({key: wanted}, document.metadata) == {} for document in documents):
+            known = dict.fromkeys(name for document in documents for name in document.metadata)
+            found = [document.metadata[key] for document in documents if key in document.metadata]
+            faults.add("filters." + key, "aucun document n'a {} pour cette clé. {}".format(
+                shown(wanted), "Valeurs présentes : {}.".format(", ".join(dict.fromkeys(map(shown, found)))) if found
+                else suggestion(key, known)))
+            alone = False
+    if alone and documents and not any(broken_filters(filters, document.metadata) == {} for document in documents):
+        faults.add("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
+
+
+def broken_filters(filters: Mapping[str, Any], metadata: Mapping[str, Any]) -> Dict[str, Any]:
+    """The filters that a document does not pass: its value must be equal, or contain the one wanted."""
+    def passes(key, wanted):
+        found = metadata.get(key)
+        if isinstance(found, list) and not isinstance(wanted, list):
+            return wanted in found
+        return found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
+    return {key: wanted for key, wanted in filters.items() if not passes(key, wanted)}
+
+
+def read_documents(case: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Optional[Document]]:
+    """Documents by id; None stands for one whose text is not sound, so that its facts are not accused."""
+    documents: Dict[str, Optional[Document]] = {}
+    if case.get("documents") == []:
+        faults.add("documents", "liste vide ; donnez au moins un document.")
+    for place, value, item in read_list(case, "documents", DOCUMENT_KEYS, faults, others="metadata"):
+        text = read_text(place, value, item, read, faults)
+        if "id" in item:
+            metadata = {key: value for key, value in item.items() if key not in {known.name for known in DOCUMENT_KEYS}}
+            documents.setdefault(item["id"], text and make_document(item["id"], item.get("title", ""), text, metadata))
+    return documents
+
+
+def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any]) -> Document:
+    """A document with the characters at which its words begin and end."""
+    from array import array
+    starts, ends = array("L"), array("L")
+    for match in WORD.finditer(text):
+        starts.append(match.start())
+        ends.append(match.end())
+    return Document(id, title, text, metadata, starts, ends)
+
+
+def read_text(place: str, value: Any, item: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Optional[str]:
+    """The text of a document, from `text` or `file`; None when it is not sound."""
+    given = [key for key in ("text", "file") if isinstance(value, dict) and key in value]
+    if len(given) != 1:
+        faults.add(place, "il faut « text » ou « file », l'un des deux et un seul.")
+    if given != ["file"] or "file" not in item:
+        return item.get("text")
+    where = "{}.file ({})".format(place, item["file"])
+    try:
+        text = decode(read(item["file"]))
+    except AtelierError as error:
+        for sentence in error.sentences:
+            faults.add(where, sentence)
+        return None
+    check_characters(text, where, faults)
+    if not text.strip():
+        faults.add(where, "document vide ; donnez-lui un texte.")
+    return text if text.strip() else None
+
+
+def read_facts(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Optional[Fact]]:
+    """Facts by id; None stands for one whose quote could not be located."""
+    facts: Dict[str, Optional[Fact]] = {}
+    locate = Locator(documents)
+    for place, _, item in read_list(case, "facts", FACT_KEYS, faults):
+        span = None
+        if "document" in item and item["document"] not in documents:
+            faults.add(place + ".document", "document {} inconnu. {}".format(shown(item["document"]), suggestion(item["document"], documents)))
+        elif {"document", "quote"} <= set(item) and documents[item["document"]]:
+            span = locate(item["document"], item["quote"], item.get("start"), place, faults)
+        if "id" in item:
+            facts.setdefault(item["id"], span and Fact(item["id"], item["quote"], span))
+    return facts
+
+
+def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]], faults: Faults) -> Tuple[Question, ...]:
+    questions = []
+    for place, value, item in read_list(case, "questions", QUESTION_KEYS, faults):
+        required, answerable = item.get("required_facts", []), item.get("answerable", True)
+        for number, fact in enumerate(required):
+            where = "{}.required_facts[{}]".format(place, number)
+            if fact not in facts:
+                faults.add(where, "fait {} inconnu. {}".format(shown(fact), suggestion(fact, facts)))
+            elif fact in required[:number]:
+                faults.add(where, "fait {} exigé deux fois ; ôtez-en un.".format(shown(fact)))
+        if answerable and not required and isinstance(value, dict) and value.get("required_facts", []) == []:
+            faults.add(place, "question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.")
+        if not answerable and required:
+            faults.add(place, "question dite sans réponse, avec des faits exigés ; ôtez les faits ou « answerable ».")
+        if {"id", "text"} <= set(item):
+            questions.append(Question(item["id"], item["text"], answerable, tuple(required)))
+    return tuple(questions)
+
+
+# Locating a quote: white space folded, otherwise to the letter.
+
+class Folded(NamedTuple):
+    """A text whose runs of white space are one space; word i begins at character starts[i]."""
+    text: str
+    starts: Sequence[int]
+
+
+def fold(text: str) -> Folded:
+    words = text.split()
+    return Folded(" ".join(words), list(accumulate([0] + [len(word) + 1 for word in words[:-1]])))
+
+
+def cuts_a_word(text: str, at: int) -> bool:
+    """Whether the limit before character at falls inside a word or a number."""
+    if not 0 < at < len(text):
+        return False
+    if is_mark(text[at]):
+        return True
+    base = at - 1
+    while base and is_mark(text[base]):
+        base -= 1
+    left, right = text[max(0, at - 2):at], text[at:at + 2]
+    return bool(text[base].isalnum() and right[0].isalnum()
+                or re.fullmatch(r"\d[.,]", left) and right[0].isdigit()
+                or left[-1].isdigit() and re.fullmatch(r"[.,]\d", right))
+
+
+def is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
+
+
+def occurrences(needle: str, folded: Folded, first: int = 0) -> Iterator[Tuple[int, int]]:
+    """The (start, end) words that each whole occurrence of a folded quote touches, from word first on.
+
+    Occurrences inside one and the same word touch the same place: it is given once.
+    """
+    at, last = folded.text.find(needle, folded.starts[first]), None
+    while at >= 0:
+        if not (cuts_a_word(folded.text, at) or cuts_a_word(folded.text, at + len(needle))):
+            place = bisect_right(folded.starts, at) - 1, bisect_left(folded.starts, at + len(needle))
+            if place != last:
+                yield place
+            last = place
+        at = folded.text.find(needle, at + 1)
+
+
+class Locator:
+    """Finds quotes in documents; folds each document once."""
+
+    def __init__(self, documents: Mapping[str, Optional[Document]]):
+        self.documents = documents
+        self.folded: Dict[str, Folded] = {}
+
+    def fold(self, document: str) -> Folded:
+        if document not in self.folded:
+            self.folded[document] = fold(self.documents[document].text)
+        return self.folded[document]
+
+    def __call__(self, document: str, quote: str, start: Optional[int], place: str, faults: Faults) -> Optional[Span]:
+        """The one span of the quote; None, and a fault, when it has none or several."""
+        folded, needle = self.fold(document), " ".join(quote.split())
+        found = list(islice(occurrences(needle, folded), LISTED_PLACES + 1))
+        if not found:
+            faults.add(place + ".quote", "{} n'est pas dans le document {}. {}".format(
+                shown(needle), shown(document), self.explain(document, needle)))
+        elif start is None and len(found) == 1:
+            return Span(document, *found[0])
+        elif start is None:
+            faults.add(place + ".quote", "{} figure plusieurs fois dans {}, aux mots {} ; ajoutez \"start\": {} (ou un autre) pour dire laquelle.".format(
+                shown(needle), shown(document), listed(found), found[0][0]))
+        else:
+            for begin, end in occurrences(needle, folded, min(start, len(folded.starts) - 1)):
+                if begin == start:
+                    return Span(document, begin, end)
+                break
+            faults.add(place + ".start", "{} ne commence pas au mot {} de {}, mais aux mots : {}.".format(
+                shown(needle), start, shown(document), listed(found)))
+        return None
+
+    def explain(self, document: str, needle: str) -> str:
+        """Why a quote is not found: the nearest text of the document and what differs, other documents that have it."""
+        sentences = [explain_absence(needle, self.fold(document))]
+        elsewhere = [other for other, there in self.documents.items()
+                     if there and other != document and any(occurrences(needle, self.fold(other)))]
+        if elsewhere:
+            sentences.append("Le texte exact figure dans : {}.".format(", ".join(map(shown, elsewhere))))
+        return " ".join(sentences)
+
+
+def listed(found: Sequence[Tuple[int, int]]) -> str:
+    return ", ".join(str(begin) for begin, _ in found[:LISTED_PLACES]) + (", …" if len(found) > LISTED_PLACES else "")
+
+
+# What a keyboard or a converter changes unseen: the French name of the difference, and what erases it.
+# From the slightest to the strongest; the strongest are given up first when looking for the culprits.
+ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
+    ("la forme Unicode (NFC ou NFD)", lambda text: unicodedata.normalize("NFC", text)),
+    ("un caractère invisible", lambda text: re.sub("[{}]".format("".join(INVISIBLE)), "", text)),
+    ("l'apostrophe (' ou ’)", lambda text: re.sub("[’‘ʼ′`´]", "'", text)),
+    ("les guillemets", lambda text: re.sub("[«»“”„]", '"', text)),
+    ("le tiret", lambda text: re.sub("[‐‑‒–—―−]", "-", text)),
+    ("les points de suspension (… ou ...)", lambda text: text.replace("…", "...")),
+    ("la ponctuation finale", lambda text: re.sub(r"[.,;:!?]+(?=\n|$)", "", text)),
+    ("les ligatures", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "OE").replace("æ", "ae")),
+    ("la casse", str.casefold),
+    ("les accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
+)
+
+
+def erase(text: str, without: Sequence[str] = ()) -> str:
+    """The text after every eraser but some; the number of lines never changes."""
+    for name, eraser in ERASERS:
+        if name not in without:
+            text = eraser(text)
+    return text
+
+
+def explain_absence(needle: str, folded: Folded) -> str:
+    """The nearest text of a document to a quote that is not in it, and what differs."""
+    if needle in folded.text:
+        at = bisect_right(folded.starts, folded.text.find(needle)) - 1
+        near = folded.text[folded.starts[at]:].split(" ")[:needle.count(" ") + 1]
+        return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(shown(" ".join(near)))
+    words, sought = folded.text.split(" "), needle.replace(" ", "\n")
+    erased = erase("\n".join(words))
+    at = erased.find(erase(sought))
+    if at >= 0:
+        begin, size = erased.count("\n", 0, at), sought.count("\n") + 1
+        return name_differences(sought, words[begin:begin + size], begin)
+    pieces = [piece.strip() for piece in re.split(r"\[?(?:…|\.\.\.)\]?", needle)]
+    if len(pieces) > 1 and all(piece in folded.text for piece in pieces):
+        return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
+    return compare_words(needle.split(" ")[:200], words, erased.split("\n"))
+
+
+def name_differences(sought: str, near: Sequence[str], begin: int) -> str:
+    """Which erasers are needed to find a quote in the words near it, one word a line."""
+    spared: List[str] = []
+    for name, _ in reversed(ERASERS):
+        if erase(sought, spared + [name]) in erase("\n".join(near), spared + [name]):
+            spared.append(name)
+    culprits = [name for name, _ in ERASERS if name not in spared]
+    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez-le.".format(
+        begin, shown(" ".join(near)), ", ".join(culprits))
+
+
+def compare_words(sought: Sequence[str], words: Sequence[str], erased: Sequence[str]) -> str:
+    """The stretch of words that shares most with a quote, and the words that differ."""
+    from difflib import SequenceMatcher
+    loose = erase("\n".join(sought)).split("\n")
+    begin, score = densest_window(loose, erased)
+    if not score:
+        return "Aucun de ses mots n'y figure : est-ce le bon document ?"
+    begin, size = max(0, begin - 2), len(sought) + len(sought) // 4 + 4  # room for words added or left out
+    matcher = SequenceMatcher(None, loose, erased[begin:begin + size], autojunk=False)
+    blocks = [block for block in matcher.get_matching_blocks() if block.size]
+    first = max(0, blocks[0].b - blocks[0].a)
+    last = blocks[-1].b + len(sought) - blocks[-1].a
+    near = words[begin + first:begin + last]
+    matcher.set_seq2(erased[begin + first:begin + last])
+    differences = [word_difference(" ".join(sought[a:b]), " ".join(near[c:d]))
+                   for kind, a, b, c, d in matcher.get_opcodes() if kind != "equal"]
+    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez le texte.".format(
+        begin + first, shown(" ".join(near)), ", ".join(differences[:3]) or "les espaces ou la ponctuation")
+
+
+def word_difference(quoted: str, written: str) -> str:
+    if not written:
+        return "{} n'y est pas".format(shown(quoted))
+    return "{} y est écrit {}".format(shown(quoted), shown(written)) if quoted else "{} manque à la citation".format(shown(written))
+
+
+def densest_window(sought: Sequence[str], words: Sequence[str]) -> Tuple[int, int]:
+    """(first word, score) of the window of len(sought) words that shares most words with sought."""
+    room: Dict[str, int] = {}
+    for word in sought:
+        room[word] = room.get(word, 0) + 1
+    best, score = (0, 0), 0
+    for at, word in enumerate(words):
+        if word in room:
+            score += room[word] > 0
+            room[word] -= 1
+        gone = words[at - len(sought)] if at >= len(sought) else None
+        if gone in room:
+            room[gone] += 1
+            score -= room[gone] > 0
+        if score > best[1]:
+            best = max(0, at - len(sought) + 1), score
+    return best
+
+
+# --- 4. Cutting: a case and a variant to passages ----------------------------------------------------
+
+def windows(words: int, size: int, overlap: int) -> List[Tuple[int, int]]:
+    """Half-open windows of size words, the first overlap of which repeat the window before.
+
+    No window starts once one has reached the end; the last may be short.
+    8 words, size 5, overlap 2: [(0, 5), (3, 8)].
+    Raises AtelierError when size < 1 or overlap is not in 0 … size - 1.
+    """
+    if not is_integer(size) or size < 1:
+        raise AtelierError("taille de fenêtre {} refusée ; il faut un entier d'au moins 1.".format(shown(size)))
+    if not is_integer(overlap) or not 0 <= overlap < size:
+        raise AtelierError("recouvrement {} refusé ; il faut un entier de 0 à {} (taille {}).".format(shown(overlap), size - 1, size))
+    step = size - overlap
+    return [(start, min(start + size, words)) for start in range(0, max(words - overlap, min(words, 1)), step)]
+
+
+def cut_words(document: Document, size: int, overlap: int) -> List[Tuple[int, int]]:
+    """The (start, end) words of each passage, in text order."""
+    return windows(len(document.starts), size, overlap)
+
+
+def cut_paragraphs(document: Document) -> List[Tuple[int, int]]:
+    """The (start, end) words of each paragraph; paragraphs are separated by blank lines."""
+    breaks = [bisect_left(document.starts, match.end()) for match in PARAGRAPH_BREAK.finditer(document.text)]
+    limits = sorted({0, len(document.starts), *breaks})
+    return list(zip(limits, limits[1:]))
+
+
+UNITS = {"words": cut_words, "paragraphs": cut_paragraphs}
+
+
+def cut(documents: Mapping[str, Document], variant: Variant) -> Cutting:
+    """The passages of every document; ids are zero-padded so that text order is reading order."""
+    by_document = {}
+    for document in documents.values():
+        spans = UNITS[variant.unit](document, **variant.parameters)
+        width = max(4, len(str(len(spans))))
+        by_document[document.id] = [
+            Passage("{}#{:0{}}".format(document.id, number, width), Span(document.id, start, end), end - start)
+            for number, (start, end) in enumerate(spans, 1)]
+    return Cutting({passage.id: passage for passages in by_document.values() for passage in passages}, by_document)
+
+
+def text_of(documents: Mapping[str, Document], span: Span) -> str:
+    """The exact slice of the source from the first word of a span to its last, line breaks kept."""
+    document = documents[span.document]
+    return document.text[document.starts[span.start]:document.ends[span.end - 1]] if span.start < span.end else ""
+
+
+def touching(cutting: Cutting, span: Span) -> List[Passage]:
+    """The passages that hold at least one word of a span, in text order."""
+    passages = cutting.by_document[span.document]
+    low, high = 0, len(passages)
+    while low < high:  # bisect has no key before Python 3.10
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if passages[middle].span.end <= span.start else (low, middle)
+    found = []
+    for passage in islice(passages, low, None):
+        if passage.span.start >= span.end:
+            break
+        found.append(passage)
+    return found
+
+
+def holds(passage: Passage, span: Span) -> bool:
+    """Whether a passage of the same document holds every word of a span."""
+    return passage.span.start <= span.start and span.end <= passage.span.end
+
+
+# --- 5. Searching: the only SQL ------------------------------------------------------------------------
+
+def open_database() -> Any:
+    """A connection to a database in memory; AtelierError when this Python has no usable FTS5."""
+    try:
+        import sqlite3
+    except ImportError:
+        raise AtelierError("Ce Python n'a pas le module sqlite3 ; prenez un Python qui l'a.") from None
+    if sqlite3.sqlite_version_info < (3, 27):
+        raise AtelierError("SQLite {} est trop ancien ; il faut SQLite 3.27 ou plus récent.".format(sqlite3.sqlite_version))
+    return sqlite3.connect(":memory:", isolation_level=None)
+
+
+def sqlite_version() -> str:
+    from sqlite3 import sqlite_version as version
+    return version
+
+
+def run_sql(action: Callable[[], Any]) -> Any:
+    """The result of an action on a database; AtelierError gives the cause of a failure."""
+    from sqlite3 import Error
+    try:
+        return action()
+    except Error as error:
+        if "no such module: fts5" in str(error):
+            raise AtelierError("Le SQLite de ce Python est compilé sans FTS5 ; prenez un Python dont SQLite a FTS5.") from None
+        raise AtelierError("La recherche a échoué dans SQLite : {}.".format(error)) from error
+
+
+def fold_terms(terms: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
+    """Each term with the tokens that FTS5 makes of it: `Hôtel` gives ("hotel",)."""
+    folds: Dict[str, Tuple[str, ...]] = dict.fromkeys(terms, ())
+    names = list(folds)
+    database = open_database()
+
+    def work():
+        database.execute("CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{}')".format(TOKENIZER))
+        database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
+        database.execute("BEGIN")
+        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(names))
+        for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
+            folds[names[number]] += (token,)
+
+    try:
+        run_sql(work)
+    finally:
+        database.close()
+    return folds
+
+
+def cut_terms(text: str) -> List[str]:
+    """The runs of letters and digits of a text, NFC, in lower case."""
+    return [run.lower() for run in TERM.findall(unicodedata.normalize("NFC", text))]
+
+
+def search_terms(texts: Iterable[str], stop_words: Iterable[str]) -> List[List[str]]:
+    """For each question, the terms to search: no stop word, no repeat (as FTS5 folds them)."""
+    stopped = {term for word in stop_words for term in cut_terms(word)}
+    kept = [[term for term in cut_terms(text) if term not in stopped] for text in texts]
+    folds = fold_terms(term for terms in kept for term in terms)
+    return [distinct_terms(terms, folds) for terms in kept]
+
+
+def distinct_terms(terms: Iterable[str], folds: Mapping[str, Tuple[str, ...]]) -> List[str]:
+    first: Dict[Tuple[str, ...], str] = {}
+    for term in terms:
+        if folds[term]:
+            first.setdefault(folds[term], term)
+    return list(first.values())
+
+
+def make_query(terms: Iterable[str]) -> str:
+    """An FTS5 expression in which nothing but OR is an operator."""
+    return " OR ".join('"{}"'.format(term) for term in terms)
+
+
+class Index:
+    """The passages of one variant, ranked by FTS5's bm25; nothing outside knows how they are ranked.
+
+    A question's matches are scored once, into a table from which best hits and ranks are read.
+    Order: score ascending (smaller is better), then passage id, as text.
+    """
+
+    def __init__(self, ids: Iterable[str], text_of_id: Callable[[str], str]):
+        self.ids = sorted(ids)  # a row's number is its place in the order of ids
+        self.database = open_database()
+        self.scored: Tuple[str, Optional[FrozenSet[str]]] = ("", None)
+        self.counts: Dict[str, int] = {}
+        run_sql(lambda: self._build(text_of_id))
+
+    def _build(self, text_of_id: Callable[[str], str]) -> None:
+        execute = self.database.execute
+        execute("CREATE VIRTUAL TABLE passages USING fts5(text, content = '', tokenize = '{}')".format(TOKENIZER))
+        execute("CREATE TABLE scores(number INTEGER PRIMARY KEY, score REAL)")
+        execute("CREATE TABLE admitted(number INTEGER PRIMARY KEY)")
+        execute("BEGIN")
+        self.database.executemany("INSERT INTO passages(rowid, text) VALUES (?, ?)",
+                                  ((number, text_of_id(id)) for number, id in enumerate(self.ids)))
+        execute("COMMIT")
+
+    def _score(self, query: str, admitted: Optional[FrozenSet[str]]) -> None:
+        """Score the matches of a query among the admitted passages (None: all); statistics are of all."""
+        if (query, admitted) == self.scored:
+            return
+        execute = self.database.execute
+        if admitted is not self.scored[1]:
+            execute("DELETE FROM admitted")
+            self.database.executemany("INSERT INTO admitted VALUES (?)",
+                                      ((number,) for number, id in enumerate(self.ids) if admitted and id in admitted))
+        execute("DELETE FROM scores")
+        if query:
+            execute("INSERT INTO scores SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?"
+                    + ("" if admitted is None else " AND +rowid IN (SELECT number FROM admitted)"), (query,))
+        self.scored = query, admitted
+
+    def best(self, query: str, limit: int, admitted: Optional[FrozenSet[str]] = None) -> List[Tuple[str, float]]:
+        """The (passage id, score) of the best matches, in order."""
+        def work():
+            self._score(query, admitted)
+            return self.database.execute("SELECT number, score FROM scores ORDER BY score, number LIMIT ?", (limit,)).fetchall()
+        return [(self.ids[number], score) for number, score in run_sql(work)]
+
+    def rank(self, query: str, passage: str, admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
+        """The rank of a passage among the matches, from 1; None when it shares no word with the query."""
+        def work():
+            self._score(query, admitted)
+            number = bisect_left(self.ids, passage)
+            return self.database.execute(
+                "SELECT (SELECT count(*) FROM scores AS other WHERE (other.score, other.number) <= (own.score, own.number))"
+                " FROM scores AS own WHERE number = ?", (number,)).fetchone()
+        row = run_sql(work)
+        return row and row[0]
+
+    def count(self, term: str) -> int:
+        """How many passages of the variant hold a term."""
+        if term not in self.counts:
+            row = run_sql(lambda: self.database.execute(
+                "SELECT count(*) FROM passages WHERE passages MATCH ?", (make_query([term]),)).fetchone())
+            self.counts[term] = row[0]
+        return self.counts[term]
+
+    def close(self) -> None:
+        self.database.close()
+
+
+# --- 6. Assembling: hits and a budget to a context -----------------------------------------------------
+
+def assemble(lengths: Iterable[int], budget_words: int) -> List[int]:
+    """The words kept of each hit, in rank order; the one that overflows is cut, later ones keep none.
+
+    [60, 61] under 120: [60, 60].
+    """
+    sent = [0] + [min(total, budget_words) for total in accumulate(lengths)]
+    return [after - before for before, after in zip(sent, sent[1:])]
+
+
+# --- 7. Coverage and loss: spans in, verdicts out --------------------------------------------------------
+
+def missing_spans(quote: Span, kept: Iterable[Span]) -> List[Span]:
+    """The parts of a quote that no kept span of its document holds; a fact is covered when there is none.
+
+    Pieces add up: [0, 9[ misses [4, 6[ when [0, 4[ and [6, 9[ are kept.
+    """
+    missing, at = [], quote.start
+    for span in sorted(span for span in kept if span.document == quote.document):
+        if at < span.start and at < quote.end and span.start < span.end:
+            missing.append(Span(quote.document, at, min(span.start, quote.end)))
+        at = max(at, span.end)
+    return missing + ([Span(quote.document, at, quote.end)] if at < quote.end else [])
+
+
+def size(spans: Iterable[Span]) -> int:
+    return sum(span.end - span.start for span in spans)
+
+
+def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Kept]) -> List[Span]:
+    """The source positions of a context; AtelierError when it names a passage that the variant has not."""
+    spans = []
+    for kept in context:
+        if kept.passage not in by_id:
+            raise AtelierError("passage {} inconnu de cette variante. {}".format(shown(kept.passage), suggestion(kept.passage, by_id)))
+        span = by_id[kept.passage].span
+        spans.append(span._replace(end=min(span.end, span.start + kept.words)))
+    return spans
+
+
+def union(spans: Iterable[Span]) -> List[Span]:
+    """The same positions as disjoint spans, in order."""
+    merged: List[Span] = []
+    for span in sorted(spans):
+        if merged and merged[-1].document == span.document and span.start <= merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return merged
+
+
+def redundant_words(spans: Sequence[Span]) -> int:
+    """Occurrences sent beyond the first of the same source position."""
+    return size(spans) - size(union(spans))
+
+
+# The stages of loss: each takes the trip of an uncovered quote and gives what its loss carries, or None.
+
+def filtered_out(trip: Trip) -> Optional[Dict[str, Any]]:
+    return {"filter": dict(trip.broken_filters)} if trip.broken_filters else None
+
+
+def not_indexed(trip: Trip) -> Optional[Dict[str, Any]]:
+    return {} if missing_spans(trip.quote, [passage.span for passage in trip.touching]) else None
+
+
+def cut_by_budget(trip: Trip) -> Optional[Dict[str, Any]]:
+    """words_over: how far beyond the budget, in the concatenated hits, the last word needed lies."""
+    left, before, carried = [trip.quote], 0, None
+    for hit in trip.hits:
+        span = hit.passage.span
+        after = [rest for part in left for rest in missing_spans(part, [span])]
+        if size(after) < size(left):
+            end = min(span.end, max(part.end for part in left if part.start < span.end))
+            carried = {"passage": hit.passage.id, "rank": hit.rank, "words_over": before + end - span.start - trip.budget_words}
+        left, before = after, before + hit.passage.words
+    return None if left else carried
+
+
+def split_at_boundary(trip: Trip) -> Optional[Dict[str, Any]]:
+    return None if trip.holders else {"pieces": [{"passage": piece.id, "rank": trip.rank_of(piece.id)} for piece in trip.touching]}
+
+
+def not_matched(trip: Trip) -> Optional[Dict[str, Any]]:
+    return None if best_holder(trip) else {"passage": trip.holders[0].id}
+
+
+def ranked_too_low(trip: Trip) -> Optional[Dict[str, Any]]:
+    rank, passage = best_holder(trip)
+    return {"passage": passage, "rank": rank}
+
+
+def best_holder(trip: Trip) -> Optional[Tuple[int, str]]:
+    """The (rank, passage id) of the best ranked of the passages that hold the quote whole."""
+    return min(((rank, holder.id) for holder in trip.holders for rank in [trip.rank_of(holder.id)] if rank), default=None)
+
+
+class Stage(NamedTuple):
+    """A stage of loss: its test, its French name, what the table says of a loss, and what to try next."""
+    id: str
+    test: Callable[[Trip], Optional[Dict[str, Any]]]
+    label: str
+    detail: str
+    advice: str
+
+
+STAGES = (
+    Stage("filtered_out", filtered_out, "écartée par un filtre", "{filter}",
+          "Vérifiez le filtre et les métadonnées du document."),
+    Stage("not_indexed", not_indexed, "absente de l'index", "{missing}",
+          "Le découpage laisse ces mots de côté : changez-le."),
+    Stage("cut_by_budget", cut_by_budget, "coupée par le budget", "{passage}, rang {rank}, {words_over} de trop",
+          "La preuve est trouvée, mais trop loin : passages plus courts, moins de répétitions, ou budget plus grand."),
+    Stage("split_at_boundary", split_at_boundary, "coupée par le découpage", "{pieces}",
+          "Une limite traverse la citation : déplacez-la (paragraphes, recouvrement), ou scindez le fait."),
+    Stage("not_matched", not_matched, "sans mot commun avec la question", "{passage}",
+          "Le corpus le dit autrement : comparez les termes de la question à ceux du passage."),
+    Stage("ranked_too_low", ranked_too_low, "classée trop loin", "{passage}, rang {rank}",
+          "Le passage est trouvé sous le top_k : voyez quels passages le précèdent, et par quels termes."),
+)
+
+
+def find_loss(trip: Trip) -> Dict[str, Any]:
+    """The first stage that holds, with what its loss carries (`missing` except for filters)."""
+    for stage in STAGES:
+        carried = stage.test(trip)
+        if carried is not None:
+            missing = {} if stage.test is filtered_out else {"missing": [[span.start, span.end] for span in trip.missing]}
+            return {"stage": stage.id, **missing, **carried}
+    raise AssertionError("no stage of loss holds for {}".format(trip.quote))
+
+
+def same_words_in(documents: Mapping[str, Document], quote: str, own: str, kept: Sequence[Span]) -> List[str]:
+    """The other documents from which the context holds the very words of a quote."""
+    needle = " ".join(quote.split())
+    return list(dict.fromkeys(
+        span.document for span in union(kept) if span.document != own and span.start < span.end
+        and any(occurrences(needle, fold(text_of(documents, span))))))
+
+
+# --- 8. Report: a case and its variants to the JSON's dict, and to the table -----------------------------
+
+class Verdict(NamedTuple):
+    """A required fact as one variant's context leaves it; loss is None when it is covered."""
+    fact: Fact
+    missing: int
+    loss: Optional[Dict[str, Any]]
+
+
+class Outcome(NamedTuple):
+    """A question's trip through one variant; kept are the spans of its context."""
+    question: Question
+    terms: Sequence[str]
+    hits: Sequence[Hit]
+    kept: Sequence[Span]
+    verdicts: Sequence[Verdict]
+
+
+def diagnose(case: Case) -> Dict[str, Any]:
+    """The whole report, as a dict ready for JSON."""
+    terms = search_terms((question.text for question in case.questions), case.settings.stop_words)
+    variants = in_threads([lambda variant=variant: diagnose_variant(case, variant, terms) for variant in VARIANTS],
+                          worth_it=sum(len(document.starts) for document in case.documents.values()) > 20_000)
+    return {
+        "atelier": __version__,
+        "environment": {"python": "{}.{}.{}".format(*sys.version_info), "sqlite": sqlite_version()},
+        "warnings": find_warnings(case, variants),
+        "case": describe_case(case),
+        "settings": {"filters": case.settings.filters, "top_k": case.settings.top_k, "budget_words": case.settings.budget_words,
+                     "tokenizer": TOKENIZER, "stop_words": list(case.settings.stop_words)},
+        "variants": variants,
+    }
+
+
+def in_threads(tasks: Sequence[Callable[[], Any]], worth_it: bool) -> List[Any]:
+    """The results of independent tasks, in order; SQLite releases the interpreter lock while it works."""
+    if not worth_it:
+        return [task() for task in tasks]
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
+        futures = [pool.submit(task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
+
+def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]]) -> Dict[str, Any]:
+    """One variant's part of the report; terms are those of each question, in order."""
+    cutting = cut(case.documents, variant)
+    index = Index(cutting.by_id, lambda id: text_of(case.documents, cutting.by_id[id].span))
+    admitted = admit(case, cutting)
+    try:
+        outcomes = [follow(case, cutting, index, admitted, *pair) for pair in zip(case.questions, terms)]
+        return {
+            "id": variant.id,
+            "chunking": {"unit": variant.unit, **variant.parameters},
+            "summary": summarize(case, cutting, outcomes),
+            "passages": {document: [[passage.span.start, passage.span.end] for passage in passages]
+                         for document, passages in cutting.by_document.items()},
+            "questions": [describe_outcome(case, index, outcome) for outcome in outcomes],
+        }
+    finally:
+        index.close()
+
+
+def admit(case: Case, cutting: Cutting) -> Optional[FrozenSet[str]]:
+    """The ids of the passages that the case's filters admit; None when nothing is filtered."""
+    if not case.settings.filters:
+        return None
+    return frozenset(passage.id for document, passages in cutting.by_document.items() for passage in passages
+                     if not broken_filters(case.settings.filters, case.documents[document].metadata))
+
+
+def follow(case: Case, cutting: Cutting, index: Index, admitted: Optional[FrozenSet[str]], question: Question,
+           terms: Sequence[str]) -> Outcome:
+    """Search a question, assemble its context, and judge each fact that it requires."""
+    query = make_query(terms)
+    found = [(cutting.by_id[id], score) for id, score in index.best(query, case.settings.top_k, admitted)]
+    kept = assemble([passage.words for passage, _ in found], case.settings.budget_words)
+    hits = [Hit(rank, passage, score, words) for rank, ((passage, score), words) in enumerate(zip(found, kept), 1)]
+    spans = kept_spans(cutting.by_id, [Kept(hit.passage.id, hit.kept) for hit in hits if hit.kept])
+
+    def rank_of(id):
+        return index.rank(query, id, admitted)
+    verdicts = [judge(case, cutting, case.facts[fact], hits, spans, rank_of) for fact in question.required_facts]
+    return Outcome(question, terms, hits, spans, verdicts)
+
+
+def judge(case: Case, cutting: Cutting, fact: Fact, hits: Sequence[Hit], kept: Sequence[Span],
+          rank_of: Callable[[str], Optional[int]]) -> Verdict:
+    """Whether the kept spans cover a fact and, when they do not, where it was lost."""
+    missing = missing_spans(fact.span, kept)
+    if not missing:
+        return Verdict(fact, 0, None)
+    passages = touching(cutting, fact.span)
+    trip = Trip(fact.span, missing, passages, [passage for passage in passages if holds(passage, fact.span)], hits, rank_of,
+                case.settings.budget_words, broken_filters(case.settings.filters, case.documents[fact.span.document].metadata))
+    loss = find_loss(trip)
+    twins = same_words_in(case.documents, fact.quote, fact.span.document, kept)
+    return Verdict(fact, size(missing), {**loss, "same_words_in": twins} if twins else loss)
+
+
+def summarize(case: Case, cutting: Cutting, outcomes: Sequence[Outcome]) -> Dict[str, Any]:
+    """The counts of one variant, over the answerable questions."""
+    judged = [outcome for outcome in outcomes if outcome.question.answerable]
+    verdicts = [verdict for outcome in judged for verdict in outcome.verdicts]
+    lost = [verdict.loss["stage"] for verdict in verdicts if verdict.loss]
+    lengths = sorted(passage.words for passage in cutting.by_id.values())
+    return {
+        "passages_indexed": len(lengths),
+        "words_indexed": sum(lengths),
+        "complete_contexts": sum(not any(verdict.loss for verdict in outcome.verdicts) for outcome in judged),
+        "answerable_questions": len(judged),
+        "facts_covered": len(verdicts) - len(lost),
+        "facts_required": len(verdicts),
+        "facts_whole": sum(any(holds(passage, verdict.fact.span) for passage in touching(cutting, verdict.fact.span)) for verdict in verdicts),
+        "words_sent": sum(hit.kept for outcome in judged for hit in outcome.hits),
+        "redundant_words": sum(redundant_words(outcome.kept) for outcome in judged),
+        "losses": {stage.id: lost.count(stage.id) for stage in STAGES if stage.id in lost},
+        "passage_words": {"min": lengths[0], "median": median(lengths), "max": lengths[-1]},
+    }
+
+
+def median(ordered: Sequence[int]) -> Any:
+    """The mean of the two middle values, an integer when whole."""
+    double = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
+    return double / 2 if double % 2 else double // 2
+
+
+def describe_case(case: Case) -> Dict[str, Any]:
+    documents = [{"id": document.id, "words": len(document.starts), "sha256": sha256(document.text.encode("utf-8"))}
+                 for document in case.documents.values()]
+    return {
+        "file": case.file, "sha256": case.sha256, "title": case.title,
+        "words": sum(document["words"] for document in documents),
+        "documents": documents,
+        "questions": len(case.questions),
+        "answerable_questions": sum(question.answerable for question in case.questions),
+        "facts": len(case.facts),
+    }
+
+
+def describe_outcome(case: Case, index: Index, outcome: Outcome) -> Dict[str, Any]:
+    question = outcome.question
+    no_hits = None if outcome.hits else "no_match" if outcome.terms else "no_term"
+    facts = [describe_verdict(verdict) for verdict in outcome.verdicts]
+    return {
+        "id": question.id, "text": question.text, "answerable": question.answerable,
+        "terms": [{"term": term, "passages": index.count(term)} for term in outcome.terms],
+        "query": make_query(outcome.terms),
+        "no_hits": no_hits,
+        "hits_before_budget": [describe_hit(case, hit) for hit in outcome.hits],
+        "context": [describe_kept(case, hit) for hit in outcome.hits if hit.kept],
+        "words_sent": sum(hit.kept for hit in outcome.hits),
+        "redundant_words": redundant_words(outcome.kept),
+        "facts": facts,
+        "all_required_covered": all(fact["covered"] for fact in facts) if question.answerable else None,
+    }
+
+
+def describe_hit(case: Case, hit: Hit) -> Dict[str, Any]:
+    return {"rank": hit.rank, "passage": hit.passage.id, **hit.passage.span._asdict(), "words": hit.passage.words,
+            "kept_words": hit.kept, "score": round(hit.score, 9), "text": text_of(case.documents, hit.passage.span)}
+
+
+def describe_kept(case: Case, hit: Hit) -> Dict[str, Any]:
+    span = hit.passage.span._replace(end=hit.passage.span.start + hit.kept)
+    return {"rank": hit.rank, "passage": hit.passage.id, **span._asdict(), "words": hit.kept,
+            "truncated": hit.kept < hit.passage.words, "text": text_of(case.documents, span)}
+
+
+def describe_verdict(verdict: Verdict) -> Dict[str, Any]:
+    span = verdict.fact.span
+    return {"id": verdict.fact.id, "document": span.document, "quote": verdict.fact.quote, "start": span.start, "end": span.end,
+            "words": size([span]), "words_covered": size([span]) - verdict.missing, "covered": verdict.loss is None, "loss": verdict.loss}
+
+
+def find_warnings(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str]:
+    """What does not stop a run but spoils its reading, one French sentence each."""
+    required = {fact for question in case.questions for fact in question.required_facts}
+    warnings = ["fait {} : aucune question ne l'exige.".format(shown(fact)) for fact in case.facts if fact not in required]
+    for document in case.documents.values():
+        found = re.findall("[{}]".format("".join(INVISIBLE)), document.text)
+        for character in dict.fromkeys(found):
+            at = bisect_right(document.starts, document.text.index(character)) - 1
+            warnings.append("document {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez-le.".format(
+                shown(document.id), INVISIBLE[character], ord(character), found.count(character), at))
+    alike: Dict[str, List[str]] = {}
+    for variant in variants:
+        alike.setdefault(json.dumps(variant["passages"]), []).append(variant["id"])
+    return warnings + ["variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(ids))
+                       for ids in alike.values() if len(ids) > 1]
+
+
+ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
+def render_json(value: Any, indent: str = "") -> Iterator[str]:
+    """The JSON text of a report, in pieces: an object that holds objects is unfolded, a list gives an item a line.
+
+    What holds only plain values stays on one line, which Python's fast encoder writes.
+    """
+    deeper = indent + "  "
+    if isinstance(value, dict) and any(value and isinstance(value, (dict, list)) for value in value.values()):
+        items = [(ENCODER.encode(key) + ": ", item) for key, item in value.items()]
+        opening, closing = "{}"
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        items, (opening, closing) = [("", item) for item in value], "[]"
+    else:
+        yield ENCODER.encode(value)
+        return
+    for number, (label, item) in enumerate(items):
+        yield "{}\n{}{}".format("," if number else opening, deeper, label)
+        yield from render_json(item, deeper)
+    yield "\n{}{}".format(indent, closing)
+
+
+TABLE_HEAD = """\
+variante            passages     mots  contextes     faits      mots        mots
+                              indexés   complets  couverts   envoyés  redondants
+"""
+TABLE_LINE = "{:<18}{:>10}{:>9}{:>11}{:>10}{:>10}{:>12}"
+
+
+def format_table(report: Mapping[str, Any]) -> str:
+    """The result table, at most 80 columns wide, ending with a line break."""
+    case, settings = report["case"], report["settings"]
+    lines = [clip(" · ".join(filter(None, ["Atelier " + report["atelier"], case["file"], case["title"]]))),
+             "{}, {}, {} dont {} avec réponse, {}".format(
+                 counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(case["questions"], "question"),
+                 case["answerable_questions"], counted(case["facts"], "fait")),
+             "", TABLE_HEAD.rstrip("\n"), "-" * 80]
+    lines += [format_line(variant["id"], variant["summary"]) for variant in report["variants"]]
+    lines += ["", *format_losses(report["variants"]), "",
+              clip("Signature : atelier {}, cas {}, top_k {}, budget {}".format(
+                  report["atelier"], case["sha256"][:12], settings["top_k"], counted(settings["budget_words"], "mot")))]
+    return "\n".join(lines) + "\n"
+
+
+def format_line(id: str, summary: Mapping[str, Any]) -> str:
+    return TABLE_LINE.format(
+        clip(id, 18), summary["passages_indexed"], summary["words_indexed"],
+        "{}/{}".format(summary["complete_contexts"], summary["answerable_questions"]),
+        "{}/{}".format(summary["facts_covered"], summary["facts_required"]), summary["words_sent"], summary["redundant_words"])
+
+
+def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
+    """A line for each lost proof, or, when they are many, a line for each variant and stage."""
+    lost = [(variant["id"], question["id"], fact) for variant in variants for question in variant["questions"]
+            for fact in question["facts"] if fact["loss"]]
+    if not lost:
+        return ["Aucune preuve perdue."]
+    if len(lost) > LISTED_LOSSES:
+        return ["Preuves perdues (chacune est décrite dans le rapport JSON)"] + [
+            clip("  {} : {}".format(variant["id"], ", ".join("{} {}".format(variant["summary"]["losses"][stage.id], stage.label)
+                                                               for stage in STAGES if stage.id in variant["summary"]["losses"])))
+            for variant in variants if variant["summary"]["losses"]]
+    return ["Preuves perdues"] + [
+        line for variant, question, fact in lost
+        for line in (clip("  {} : {}, fait {} : {}".format(variant, question, fact["id"], label_of(fact["loss"]))),
+                     clip("      {}".format(detail_of(fact["loss"]))))]
+
+
+def label_of(loss: Mapping[str, Any]) -> str:
+    return next(stage.label for stage in STAGES if stage.id == loss["stage"])
+
+
+def detail_of(loss: Mapping[str, Any]) -> str:
+    """What a loss carries, in French: `regles#0002, rang 2, 22 mots de trop`."""
+    words = {
+        "filter": ", ".join("{} = {}".format(key, value) for key, value in loss.get("filter", {}).items()),
+        "missing": ", ".join("mots {} à {}".format(start, end - 1) for start, end in loss.get("missing", ())),
+        "pieces": " + ".join("{} ({})".format(piece["passage"], "rang {}".format(piece["rank"]) if piece["rank"] else "sans rang")
+                             for piece in loss.get("pieces", ())),
+        "words_over": counted(loss.get("words_over", 0), "mot"),
+    }
+    return next(stage.detail for stage in STAGES if stage.id == loss["stage"]).format(**{**loss, **words})
+
+
+# --- 9. Guards: the thirteen of --self-test ------------------------------------------------------------
+
+GUARD_CASE = {
+    "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
+                  {"id": "b", "text": "Le plafond est de 140 euros."}],
+    "facts": [{"id": "regle", "document": "a", "quote": "plafond est de 140 euros"},
+              {"id": "exception", "document": "a", "quote": "190 euros après accord écrit"}],
+    "questions": [{"id": "q", "text": "Quel plafond ?", "required_facts": ["regle", "exception"]}],
+}
+
+
+def refusals(**changes: Any) -> List[str]:
+    """The sentences with which a small sound case is refused once some of its keys are changed."""
+    try:
+        read_case(json.dumps({**GUARD_CASE, **changes}).encode("utf-8"), "", lambda path: b"")
+    except AtelierError as error:
+        return list(error.sentences)
+    return []
+
+
+def guard_facts(*kept: Tuple[int, int], document: str = "a") -> List[bool]:
+    """Which facts of the small case the given words of a document cover: [rule, exception]."""
+    case = read_case(json.dumps(GUARD_CASE).encode("utf-8"), "", lambda path: b"")
+    return [not missing_spans(fact.span, [Span(document, start, end) for start, end in kept]) for fact in case.facts.values()]
+
+
+def guard_duplicate_document():
+    return refusals(documents=GUARD_CASE["documents"] + [{"id": "b", "text": "Autre."}]), [
+        "documents[2].id : identifiant « b » déjà pris par documents[1].id ; donnez-en un autre."]
+
+
+def guard_duplicate_fact():
+    return refusals(facts=GUARD_CASE["facts"] + [{"id": "regle", "document": "b", "quote": "140 euros"}]), [
+        "facts[2].id : identifiant « regle » déjà pris par facts[0].id ; donnez-en un autre."]
+
+
+def guard_duplicate_question():
+    return refusals(questions=GUARD_CASE["questions"] * 2), [
+        "questions[1].id : identifiant « q » déjà pris par questions[0].id ; donnez-en un autre."]
+
+
+def guard_unknown_document():
+    return refusals(facts=GUARD_CASE["facts"] + [{"id": "c", "document": "z", "quote": "140 euros"}]), [
+        "facts[2].document : document « z » inconnu. Possibles : a, b."]
+
+
+def guard_unknown_fact():
+    return refusals(questions=[{"id": "q", "text": "Quel plafond ?", "required_facts": ["regles"]}]), [
+        "questions[0].required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]
+
+
+def guard_absent_quote():
+    return refusals(facts=GUARD_CASE["facts"] + [{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]), [
+        "facts[2].quote : « plafond est de 150 euros » n'est pas dans le document « b ». Texte le plus proche (mot 1) : "
+        "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]
+
+
+def guard_inconsistent_question():
+    return refusals(questions=[{"id": "p", "text": "Quel plafond ?", "required_facts": []},
+                               {"id": "q", "text": "Quel plafond ?", "answerable": False, "required_facts": ["regle"]}]), [
+        "questions[0] : question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.",
+        "questions[1] : question dite sans réponse, avec des faits exigés ; ôtez les faits ou « answerable »."]
+
+
+def guard_empty_document():
+    return refusals(documents=GUARD_CASE["documents"] + [{"id": "c", "text": " \n"}]), [
+        "documents[2].text : attendu : un texte non vide ; trouvé : un texte vide."]
+
+
+def guard_rule_without_exception():
+    return guard_facts((0, 6)), [True, False]
+
+
+def guard_truncated_quote():
+    return guard_facts((0, 5), (9, 14)) + guard_facts((1, 6), (10, 14)), [False, True, True, False]
+
+
+def guard_wrong_document():
+    return guard_facts((0, 6), document="b"), [False, False]
+
+
+def guard_unknown_passage():
+    known = {"a#0001": Passage("a#0001", Span("a", 0, 6), 6)}
+    try:
+        obtained = str(kept_spans(known, [Kept("a#0001", 6), Kept("a#0002", 6)]))
+    except AtelierError as error:
+        obtained = str(error)
+    return obtained, "passage « a#0002 » inconnu de cette variante. Vouliez-vous dire « a#0001 » ?"
+
+
+def guard_invalid_overlap():
+    def refused(overlap):
+        try:
+            return str(windows(9, 4, overlap))
+        except AtelierError:
+            return "refusé"
+    return [refused(overlap) for overlap in (-1, 4, 5, 3)], [
+        "refusé", "refusé", "refusé", "[(0, 4), (1, 5), (2, 6), (3, 7), (4, 8), (5, 9)]"]
+
+
+GUARDS = (
+    ("deux documents de même identifiant sont refusés", guard_duplicate_document),
+    ("deux faits de même identifiant sont refusés", guard_duplicate_fact),
+    ("deux questions de même identifiant sont refusées", guard_duplicate_question),
+    ("un fait sur un document inconnu est refusé", guard_unknown_document),
+    ("une question sur un fait inconnu est refusée", guard_unknown_fact),
+    ("une citation absente de son document est refusée", guard_absent_quote),
+    ("une question incohérente avec ses faits est refusée", guard_inconsistent_question),
+    ("un document vide est refusé", guard_empty_document),
+    ("la règle sans son exception ne suffit pas", guard_rule_without_exception),
+    ("une citation à laquelle il manque un mot n'est pas couverte", guard_truncated_quote),
+    ("les mêmes mots dans un autre document ne prouvent rien", guard_wrong_document),
+    ("un passage inconnu dans un contexte est une erreur", guard_unknown_passage),
+    ("un recouvrement impossible est refusé", guard_invalid_overlap),
+)
+
+
+def run_guards() -> Tuple[List[str], int]:
+    """The lines to print and the number of failures; a crash is a failure, and so is having no guard."""
+    lines, failures = [], 0
+    for number, (sentence, guard) in enumerate(GUARDS, 1):
+        try:
+            obtained, expected = guard()
+        except Exception as error:  # a guard must be able to say that the code it watches is broken
+            obtained, expected = repr(error), "pas d'exception"
+        passed = obtained == expected
+        failures += not passed
+        lines.append("{} {:>2} {}".format("ok   " if passed else "échec", number, sentence))
+        if not passed:
+            lines += ["         obtenu  : {}".format(obtained), "         attendu : {}".format(expected)]
+    lines.append("{}, {}, {}".format(counted(len(GUARDS), "garde"), counted(len(GUARDS) - failures, "réussie"), counted(failures, "échouée")))
+    return lines, failures + (not GUARDS)
+
+
+# --- 10. Command: the only file access, the only printing, the only exit codes ---------------------------
+
+class FrenchFormatter(argparse.HelpFormatter):
+    def __init__(self, prog: str):
+        super().__init__(prog, max_help_position=20, width=79)  # a width given spares argparse a costly import
+
+    def add_usage(self, usage, actions, groups, prefix=None):
+        super().add_usage(usage, actions, groups, "usage : ")
+
+
+class FrenchParser(argparse.ArgumentParser):
+    def error(self, message: str):
+        """argparse knows two faults of these options; unknown ones are told by parse_arguments."""
+        option = re.search("--?[a-z-]+", message)
+        problem = "n'attend pas de valeur." if "explicit argument" in message else "attend une valeur."
+        raise AtelierError("option {} : {} Voyez --help.".format(option.group() if option else message, problem))
+
+
+def make_parser() -> FrenchParser:
+    parser = FrenchParser(prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
+                          description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au budget "
+                                      "de mots et, sinon, à quelle étape il s'est perdu.",
+                          epilog="Codes de sortie : 0 fait ; 1 une garde a échoué ; 2 mauvais usage, mauvais cas, FTS5 absent "
+                                 "ou sortie impossible à écrire ; 130 interrompu.")
+    options = parser.add_argument_group("options ")
+    options.add_argument("--case", metavar="FICHIER", help="le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)")
+    options.add_argument("--output", metavar="FICHIER", help="écrit aussi le rapport JSON ; « - » : sur la sortie standard")
+    options.add_argument("--self-test", action="store_true", help="exécute les treize gardes de l'évaluateur")
+    options.add_argument("--version", action="store_true", help="affiche la version")
+    options.add_argument("-h", "--help", action="store_true", help="affiche cette aide")
+    return parser
+
+
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """The options; AtelierError tells the first one that is unknown or ill used."""
+    parser = make_parser()
+    options, unknown = parser.parse_known_args(argv)
+    if unknown:
+        known = [name for action in parser._actions for name in action.option_strings]
+        raise AtelierError("option {} inconnue. {}".format(shown(unknown[0]), suggestion(unknown[0], known)))
+    if options.self_test and (options.case or options.output):
+        raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
+    return options
+
+
+OS_PROBLEMS = {
+    "ENOENT": "introuvable", "EACCES": "accès refusé", "EPERM": "opération refusée", "EISDIR": "c'est un dossier",
+    "ENOTDIR": "un élément du chemin n'est pas un dossier", "ENOSPC": "plus de place sur le disque", "EROFS": "disque en lecture seule",
+    "EDQUOT": "quota dépassé", "EFBIG": "fichier trop grand", "ENAMETOOLONG": "nom trop long", "ELOOP": "liens en boucle",
+    "EINVAL": "nom ou opération invalide", "EIO": "erreur du disque", "EBADF": "descripteur fermé", "ENXIO": "rien à l'autre bout",
+}
+
+
+def os_problem(error: OSError) -> str:
+    from errno import errorcode
+    code = errorcode.get(error.errno or 0, str(error.errno))
+    return OS_PROBLEMS.get(code, "erreur système {}".format(code))
+
+
+def read_file(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise AtelierError("{} : {} ; vérifiez le chemin.".format(path, os_problem(error))) from None
+    except ValueError:
+        raise AtelierError("{} : chemin invalide.".format(shown(path))) from None
+
+
+class Folder:
+    """Reads the documents that stand under a case's folder, and remembers which files they were."""
+
+    def __init__(self, path: str):
+        self.path = os.path.realpath(path)
+        self.files: List[str] = []
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file by its path relative to the folder; AtelierError (a sentence without file) else."""
+        path = os.path.realpath(os.path.join(self.path, name))
+        if os.path.isabs(name):
+            raise AtelierError("chemin absolu ; donnez-le depuis le dossier du cas.")
+        if os.path.commonpath([self.path, path]) != self.path:
+            raise AtelierError("hors du dossier du cas ; placez le fichier sous ce dossier.")
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise AtelierError("ce n'est pas un fichier ordinaire ; donnez un fichier de texte.")
+        self.files.append(path)
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise AtelierError("{} ; vérifiez le chemin.".format(os_problem(error))) from None
+
+
+def standard_descriptor(path: str) -> Optional[int]:
+    """The open descriptor that a path names, through links or not: `-` and /dev/stdout give 1."""
+    if path == "-":
+        return 1
+    for _ in range(40):
+        match = re.fullmatch(r"/dev/(std(?:in|out|err))|/(?:dev|proc/self|proc/\d+)/fd/(\d+)", os.path.abspath(path))
+        if match:
+            return int(match.group(2)) if match.group(2) else ("stdin", "stdout", "stderr").index(match.group(1)[0:])
+        if not os.path.islink(path):
+            break
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return None
+
+
+def check_output(path: str, inputs: Sequence[str]) -> None:
+    """Refuse, before any work, an output that would destroy an input or that cannot be written."""
+    if standard_descriptor(path) is not None:
+        return
+    target = os.path.realpath(path)
+    problem = ""
+    if not path:
+        problem = "chemin vide ; donnez un nom de fichier."
+    elif os.path.isdir(target):
+        problem = "c'est un dossier ; donnez un nom de fichier."
+    elif any(same_file(target, source) for source in inputs):
+        problem = "c'est un fichier d'entrée ; donnez un autre nom."
+    elif not os.path.isdir(os.path.dirname(target)):
+        problem = "le dossier n'existe pas ; créez-le."
+    elif os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
+        problem = "fichier en lecture seule ; donnez un autre nom."
+    if problem:
+        raise AtelierError("{} : {}".format(path or "--output", problem))
+
+
+def same_file(path: str, other: str) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(other)
+
+
+def write_output(path: str, pieces: Iterable[str]) -> None:
+    """Write a text in UTF-8, whole or not at all; a device or a pipe is written to, never replaced."""
+    descriptor = standard_descriptor(path)
+    target = os.path.realpath(path)
+    try:
+        if descriptor == 1:
+            write_standard(pieces)
+        elif descriptor is not None:
+            with os.fdopen(os.dup(descriptor), "wb") as file:
+                write_pieces(file, pieces)
+        elif os.path.exists(target) and not os.path.isfile(target):
+            with open(target, "wb") as file:
+                write_pieces(file, pieces)
+        else:
+            replace_file(target, pieces)
+    except BrokenPipeError:
+        pass  # the reader has what it wanted
+    except OSError as error:
+        raise AtelierError("{} : {} ; le rapport n'est pas écrit.".format(path, os_problem(error))) from None
+
+
+def write_pieces(file: Any, pieces: Iterable[str]) -> None:
+    for piece in pieces:
+        file.write(piece.encode("utf-8"))
+
+
+def write_standard(pieces: Iterable[str]) -> None:
+    """Write to standard output, as bytes when it has a byte layer."""
+    binary = getattr(sys.stdout, "buffer", None)
+    if binary:
+        sys.stdout.flush()
+        write_pieces(binary, pieces)
+        binary.flush()
+    elif sys.stdout:
+        sys.stdout.writelines(pieces)
+
+
+def replace_file(target: str, pieces: Iterable[str]) -> None:
+    """Write beside the target, then take its place; on any failure the target is as it was."""
+    temporary = os.path.join(os.path.dirname(target), ".atelier-{}.tmp".format(os.getpid()))
+    try:
+        with open(temporary, "xb") as file:
+            write_pieces(file, pieces)
+        if os.path.exists(target):
+            os.chmod(temporary, os.stat(target).st_mode & 0o7777)
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+
+
+def say(text: str, stream: Any) -> None:
+    """Print for a person; a reader that left is no fault, a full disk is."""
+    if stream is None:
+        return
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # so that the last flush is quiet too
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        raise AtelierError("sortie standard : {}.".format(os_problem(error))) from None
+
+
+def run(argv: Sequence[str]) -> int:
+    """Do what the command line asks; the exit code.  Raises AtelierError."""
+    options = parse_arguments(argv)
+    if options.help or options.version:
+        say(make_parser().format_help() if options.help else "atelier.py {}\n".format(__version__), sys.stdout)
+        return 0
+    run_sql(lambda: open_database().execute("CREATE VIRTUAL TABLE probe USING fts5(text)"))
+    if options.self_test:
+        lines, failures = run_guards()
+        say("\n".join(lines) + "\n", sys.stdout)
+        return 1 if failures else 0
+    return run_case(options)
+
+
+def run_case(options: argparse.Namespace) -> int:
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json") if options.case is None else options.case
+    folder = Folder(os.path.dirname(path))
+    case = read_case(read_file(path), os.path.basename(path), folder.read)
+    if options.output is not None:
+        check_output(options.output, [path, __file__, *folder.files])
+    report = diagnose(case)
+    for warning in report["warnings"]:
+        say("attention : {}\n".format(warning), sys.stderr)
+    if options.output is not None:
+        write_output(options.output, render_json(report))
+    say(format_table(report), sys.stderr if options.output is not None and standard_descriptor(options.output) == 1 else sys.stdout)
+    return 0
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """The command; 0 done, 1 a guard failed, 2 a fault that the user can mend, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        if sys.version_info < (3, 9):
+            raise AtelierError("atelier.py demande Python 3.9 ou plus récent ; celui-ci est Python {}.{}.".format(*sys.version_info))
+        return run(sys.argv[1:] if argv is None else argv)
+    except AtelierError as error:
+        say("".join(sentence + "\n" for sentence in error.sentences), sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        say("Interrompu : rien n'a été remplacé.\n", sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
