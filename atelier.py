@@ -1378,14 +1378,13 @@ def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
     if not lost:
         return ["Aucune preuve perdue."]
     if len(lost) > LISTED_LOSSES:
-        return ["Preuves perdues (chacune est décrite dans le rapport JSON)"] + [
-            clip("  {} : {}".format(variant["id"], ", ".join("{} {}".format(variant["summary"]["losses"][stage.id], stage.label)
-                                                               for stage in STAGES if stage.id in variant["summary"]["losses"])))
-            for variant in variants if variant["summary"]["losses"]]
+        return ["Preuves perdues (le rapport JSON les décrit une à une)"] + [
+            "  {:<18}{:>6}  {}".format(clip(variant["id"], 17), variant["summary"]["losses"][stage.id], stage.label)
+            for variant in variants for stage in STAGES if stage.id in variant["summary"]["losses"]]
     return ["Preuves perdues"] + [
         line for variant, question, fact in lost
-        for line in (clip("  {} : {}, fait {} : {}".format(variant, question, fact["id"], label_of(fact["loss"]))),
-                     clip("      {}".format(detail_of(fact["loss"]))))]
+        for line in ("  " + clip("{} · {} · {} : {}".format(variant, question, fact["id"], label_of(fact["loss"])), 78),
+                     "    " + clip(detail_of(fact["loss"]), 76))]
 
 
 def label_of(loss: Mapping[str, Any]) -> str:
