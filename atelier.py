@@ -41,6 +41,7 @@ import os
 import re
 import sys
 import unicodedata
+from array import array
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, islice
 from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
@@ -347,12 +348,6 @@ def check_characters(text: str, place: str, faults: Faults) -> None:
         faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; supprimez-le.".format(kind, ord(match.group()), match.start()))
 
 
-class Kind(NamedTuple):
-    """A type of value: its test, and the French words for what was expected."""
-    test: Callable[[Any], bool]
-    expected: str
-
-
 def is_integer(value: Any) -> bool:
     return type(value) is int
 
@@ -361,16 +356,16 @@ def is_metadata(value: Any) -> bool:
     return isinstance(value, (str, int, float)) or isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-KINDS = {
-    "text": Kind(lambda value: isinstance(value, str), "un texte entre guillemets"),
-    "filled": Kind(lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide"),
-    "count": Kind(lambda value: is_integer(value) and value >= 1, "un entier d'au moins 1, sans guillemets"),
-    "position": Kind(lambda value: is_integer(value) and value >= 0, "un entier positif ou nul, sans guillemets"),
-    "flag": Kind(lambda value: isinstance(value, bool), "true ou false"),
-    "texts": Kind(lambda value: isinstance(value, list), "une liste de textes, entre crochets"),
-    "object": Kind(lambda value: isinstance(value, dict), "un objet, entre accolades"),
-    "list": Kind(lambda value: isinstance(value, list), "une liste, entre crochets"),
-    "metadata": Kind(is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
+KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its test, and the words for what is expected
+    "text": (lambda value: isinstance(value, str), "un texte entre guillemets"),
+    "filled": (lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide"),
+    "count": (lambda value: is_integer(value) and value >= 1, "un entier d'au moins 1, sans guillemets"),
+    "position": (lambda value: is_integer(value) and value >= 0, "un entier positif ou nul, sans guillemets"),
+    "flag": (lambda value: isinstance(value, bool), "true ou false"),
+    "texts": (lambda value: isinstance(value, list), "une liste de textes, entre crochets"),
+    "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
+    "list": (lambda value: isinstance(value, list), "une liste, entre crochets"),
+    "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
 }
 
 
@@ -415,10 +410,10 @@ def fits(value: Any, kind: str, place: str, faults: Faults) -> bool:
         return False  # told by check_tree
     if kind == "texts" and isinstance(value, list):
         return all([fits(item, "text", "{}[{}]".format(place, number), faults) for number, item in enumerate(value)])
-    if not KINDS[kind].test(value):
-        faults.add(place, "attendu : {} ; trouvé : {}.".format(KINDS[kind].expected, shown(value)))
-        return False
-    return True
+    test, expected = KINDS[kind]
+    if not test(value):
+        faults.add(place, "attendu : {} ; trouvé : {}.".format(expected, shown(value)))
+    return test(value)
 
 
 def read_list(tree: Mapping[str, Any], name: str, keys: Sequence[Key], faults: Faults,
@@ -512,7 +507,6 @@ def read_documents(case: Mapping[str, Any], read: Callable[[str], bytes], faults
 
 def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any]) -> Document:
     """A document with the characters at which its words begin and end."""
-    from array import array
     starts, ends = array("L"), array("L")
     for match in WORD.finditer(text):
         starts.append(match.start())
@@ -543,15 +537,18 @@ def read_text(place: str, value: Any, item: Mapping[str, Any], read: Callable[[s
 def read_facts(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Optional[Fact]]:
     """Facts by id; None stands for one whose quote could not be located."""
     facts: Dict[str, Optional[Fact]] = {}
-    locate = Locator(documents)
+    texts = FoldedTexts(documents)
     for place, _, item in read_list(case, "facts", FACT_KEYS, faults):
-        span = None
-        if "document" in item and item["document"] not in documents:
-            faults.add(place + ".document", "document {} inconnu. {}".format(shown(item["document"]), suggestion(item["document"], documents)))
-        elif {"document", "quote"} <= set(item) and documents[item["document"]]:
-            span = locate(item["document"], item["quote"], item.get("start"), place, faults)
+        name, quote, span = item.get("document"), item.get("quote"), None
+        if name is not None and name not in documents:
+            faults.add(place + ".document", "document {} inconnu. {}".format(shown(name), suggestion(name, documents)))
+        elif quote and name and documents[name]:
+            try:
+                span = Span(name, *choose_place(quote, item.get("start"), name, texts))
+            except AtelierError as error:
+                faults.add(place + ".quote", "{} {}".format(shown(quote), error))
         if "id" in item:
-            facts.setdefault(item["id"], span and Fact(item["id"], item["quote"], span))
+            facts.setdefault(item["id"], span and Fact(item["id"], quote, span))
     return facts
 
 
@@ -584,7 +581,23 @@ class Folded(NamedTuple):
 
 def fold(text: str) -> Folded:
     words = text.split()
-    return Folded(" ".join(words), list(accumulate([0] + [len(word) + 1 for word in words[:-1]])))
+    return Folded(" ".join(words), array("L", accumulate([0] + [len(word) + 1 for word in words[:-1]])))
+
+
+class FoldedTexts(dict):
+    """The folded text of each document, made when it is first asked for."""
+
+    def __init__(self, documents: Mapping[str, Optional[Document]]):
+        super().__init__()
+        self.documents = documents
+
+    def __missing__(self, name: str) -> Folded:
+        self[name] = fold(self.documents[name].text)
+        return self[name]
+
+
+def is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
 
 
 def cuts_a_word(text: str, at: int) -> bool:
@@ -602,16 +615,13 @@ def cuts_a_word(text: str, at: int) -> bool:
                 or left[-1].isdigit() and re.fullmatch(r"[.,]\d", right))
 
 
-def is_mark(character: str) -> bool:
-    return unicodedata.category(character)[0] == "M"
-
-
-def occurrences(needle: str, folded: Folded, first: int = 0) -> Iterator[Tuple[int, int]]:
-    """The (start, end) words that each whole occurrence of a folded quote touches, from word first on.
+def occurrences(quote: str, folded: Folded, first: int = 0) -> Iterator[Tuple[int, int]]:
+    """The (start, end) words that each whole occurrence of a quote touches, from word first on.
 
     Occurrences inside one and the same word touch the same place: it is given once.
     """
-    at, last = folded.text.find(needle, folded.starts[first]), None
+    needle, last = " ".join(quote.split()), None
+    at = folded.text.find(needle, folded.starts[first]) if first < len(folded.starts) else -1
     while at >= 0:
         if not (cuts_a_word(folded.text, at) or cuts_a_word(folded.text, at + len(needle))):
             place = bisect_right(folded.starts, at) - 1, bisect_left(folded.starts, at + len(needle))
@@ -621,149 +631,100 @@ def occurrences(needle: str, folded: Folded, first: int = 0) -> Iterator[Tuple[i
         at = folded.text.find(needle, at + 1)
 
 
-class Locator:
-    """Finds quotes in documents; folds each document once."""
-
-    def __init__(self, documents: Mapping[str, Optional[Document]]):
-        self.documents = documents
-        self.folded: Dict[str, Folded] = {}
-
-    def fold(self, document: str) -> Folded:
-        if document not in self.folded:
-            self.folded[document] = fold(self.documents[document].text)
-        return self.folded[document]
-
-    def __call__(self, document: str, quote: str, start: Optional[int], place: str, faults: Faults) -> Optional[Span]:
-        """The one span of the quote; None, and a fault, when it has none or several."""
-        folded, needle = self.fold(document), " ".join(quote.split())
-        found = list(islice(occurrences(needle, folded), LISTED_PLACES + 1))
-        if not found:
-            faults.add(place + ".quote", "{} n'est pas dans le document {}. {}".format(
-                shown(needle), shown(document), self.explain(document, needle)))
-        elif start is None and len(found) == 1:
-            return Span(document, *found[0])
-        elif start is None:
-            faults.add(place + ".quote", "{} figure plusieurs fois dans {}, aux mots {} ; ajoutez \"start\": {} (ou un autre) pour dire laquelle.".format(
-                shown(needle), shown(document), listed(found), found[0][0]))
-        else:
-            for begin, end in occurrences(needle, folded, min(start, len(folded.starts) - 1)):
-                if begin == start:
-                    return Span(document, begin, end)
-                break
-            faults.add(place + ".start", "{} ne commence pas au mot {} de {}, mais aux mots : {}.".format(
-                shown(needle), start, shown(document), listed(found)))
-        return None
-
-    def explain(self, document: str, needle: str) -> str:
-        """Why a quote is not found: the nearest text of the document and what differs, other documents that have it."""
-        sentences = [explain_absence(needle, self.fold(document))]
-        elsewhere = [other for other, there in self.documents.items()
-                     if there and other != document and any(occurrences(needle, self.fold(other)))]
-        if elsewhere:
-            sentences.append("Le texte exact figure dans : {}.".format(", ".join(map(shown, elsewhere))))
-        return " ".join(sentences)
-
-
-def listed(found: Sequence[Tuple[int, int]]) -> str:
-    return ", ".join(str(begin) for begin, _ in found[:LISTED_PLACES]) + (", …" if len(found) > LISTED_PLACES else "")
+def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts) -> Tuple[int, int]:
+    """The (start, end) words of a quote in a document; AtelierError tells why it has no place, or which it may have."""
+    here = texts[name]
+    if start is not None:
+        chosen = next(occurrences(quote, here, start), None)
+        if chosen and chosen[0] == start:
+            return chosen
+    found = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
+    if len(found) == 1 and start is None:
+        return found[0]
+    places = ", ".join(str(begin) for begin, _ in found[:LISTED_PLACES]) + (", …" if len(found) > LISTED_PLACES else "")
+    if not found:
+        others = [shown(other) for other, document in texts.documents.items() if document and any(occurrences(quote, texts[other]))]
+        raise AtelierError("n'est pas dans {}. {}{}".format(
+            shown(name), explain_absence(quote, here), " Texte exact dans {}.".format(", ".join(others)) if others else ""))
+    if start is None:
+        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; dites laquelle, par exemple \"start\": {}.".format(
+            shown(name), places, found[0][0]))
+    raise AtelierError("ne commence pas au mot {} de {} ; corrigez « start » : {}.".format(start, shown(name), places))
 
 
 # What a keyboard or a converter changes unseen: the French name of the difference, and what erases it.
 # From the slightest to the strongest; the strongest are given up first when looking for the culprits.
 ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
-    ("la forme Unicode (NFC ou NFD)", lambda text: unicodedata.normalize("NFC", text)),
-    ("un caractère invisible", lambda text: re.sub("[{}]".format("".join(INVISIBLE)), "", text)),
-    ("l'apostrophe (' ou ’)", lambda text: re.sub("[’‘ʼ′`´]", "'", text)),
-    ("les guillemets", lambda text: re.sub("[«»“”„]", '"', text)),
-    ("le tiret", lambda text: re.sub("[‐‑‒–—―−]", "-", text)),
-    ("les points de suspension (… ou ...)", lambda text: text.replace("…", "...")),
-    ("la ponctuation finale", lambda text: re.sub(r"[.,;:!?]+(?=\n|$)", "", text)),
-    ("les ligatures", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "OE").replace("æ", "ae")),
-    ("la casse", str.casefold),
-    ("les accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
+    ("forme Unicode (NFC ou NFD)", lambda text: unicodedata.normalize("NFC", text)),
+    ("caractère invisible", lambda text: re.sub("[{}]".format("".join(INVISIBLE)), "", text)),
+    ("apostrophe (' ou ’)", lambda text: re.sub("[’‘ʼ′`´]", "'", text)),
+    ("guillemets", lambda text: re.sub("[«»“”„]", '"', text)),
+    ("tiret", lambda text: re.sub("[‐‑‒–—―−]", "-", text)),
+    ("points de suspension (… ou ...)", lambda text: text.replace("…", "...")),
+    ("ponctuation finale", lambda text: re.sub(r"[.,;:!?]+(?=\n|$)", "", text)),
+    ("ligature", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "OE").replace("æ", "ae")),
+    ("casse", str.casefold),
+    ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
 )
 
 
 def erase(text: str, without: Sequence[str] = ()) -> str:
-    """The text after every eraser but some; the number of lines never changes."""
+    """The text after every eraser but some; a text of one word a line keeps its number of lines."""
     for name, eraser in ERASERS:
         if name not in without:
             text = eraser(text)
     return text
 
 
-def explain_absence(needle: str, folded: Folded) -> str:
+def explain_absence(quote: str, folded: Folded) -> str:
     """The nearest text of a document to a quote that is not in it, and what differs."""
-    if needle in folded.text:
-        at = bisect_right(folded.starts, folded.text.find(needle)) - 1
-        near = folded.text[folded.starts[at]:].split(" ")[:needle.count(" ") + 1]
-        return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(shown(" ".join(near)))
-    words, sought = folded.text.split(" "), needle.replace(" ", "\n")
-    erased = erase("\n".join(words))
-    at = erased.find(erase(sought))
+    words, sought = folded.text.split(" "), quote.split()
+    at = folded.text.find(" ".join(sought))
     if at >= 0:
-        begin, size = erased.count("\n", 0, at), sought.count("\n") + 1
-        return name_differences(sought, words[begin:begin + size], begin)
-    pieces = [piece.strip() for piece in re.split(r"\[?(?:…|\.\.\.)\]?", needle)]
+        first = bisect_right(folded.starts, at) - 1
+        return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
+            shown(" ".join(words[first:first + len(sought)])))
+    pieces = [" ".join(piece.split()) for piece in re.split(r"\[?(?:…|\.\.\.)\]?", quote)]
     if len(pieces) > 1 and all(piece in folded.text for piece in pieces):
         return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
-    return compare_words(needle.split(" ")[:200], words, erased.split("\n"))
+    start, end, differences = nearest_words(sought, words)
+    if start == end:
+        return "Aucun de ses mots n'y figure : est-ce le bon document ?"
+    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez le texte.".format(
+        start, shown(" ".join(words[start:end])), ", ".join(differences[:4]) or "les espaces")
 
 
-def name_differences(sought: str, near: Sequence[str], begin: int) -> str:
-    """Which erasers are needed to find a quote in the words near it, one word a line."""
+def nearest_words(sought: Sequence[str], words: Sequence[str]) -> Tuple[int, int, List[str]]:
+    """(start, end, differences) of the words around the longest run that a quote shares with a text, spelling apart."""
+    from difflib import SequenceMatcher
+    loose, erased = (erase("\n".join(each)).split("\n") for each in (sought, words))
+    matcher = SequenceMatcher(None, erased, loose, autojunk=False)
+    run = matcher.find_longest_match(0, len(erased), 0, len(loose))
+    if not run.size:
+        return 0, 0, []
+    start = max(0, run.a - run.b - 2)  # room for words added or left out
+    matcher.set_seq1(erased[start:run.a - run.b + len(loose) * 5 // 4 + 3])
+    changes = matcher.get_opcodes()
+    changes = changes[changes[0][0] == "delete":len(changes) - (changes[-1][0] == "delete")]
+    differences = []
+    for kind, a, b, c, d in changes:
+        written, quoted = " ".join(words[start + a:start + b]), " ".join(sought[c:d])
+        if kind == "equal":
+            differences += [spelling_difference(words[start + a + at - c], sought[at]) for at in range(c, d)
+                            if 0 < at < len(sought) - 1 or sought[at] not in words[start + a + at - c]]  # an edge may be in a word
+        else:
+            differences.append("{} n'y est pas".format(shown(quoted)) if not written else "{} manque à la citation".format(shown(written))
+                               if not quoted else "{} y est écrit {}".format(shown(quoted), shown(written)))
+    return start + changes[0][1], start + changes[-1][2], [each for each in dict.fromkeys(differences) if each]
+
+
+def spelling_difference(written: str, quoted: str) -> str:
+    """Which erasers it takes to make two spellings of a word equal."""
     spared: List[str] = []
     for name, _ in reversed(ERASERS):
-        if erase(sought, spared + [name]) in erase("\n".join(near), spared + [name]):
+        if erase(quoted, spared + [name]) == erase(written, spared + [name]):
             spared.append(name)
-    culprits = [name for name, _ in ERASERS if name not in spared]
-    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez-le.".format(
-        begin, shown(" ".join(near)), ", ".join(culprits))
-
-
-def compare_words(sought: Sequence[str], words: Sequence[str], erased: Sequence[str]) -> str:
-    """The stretch of words that shares most with a quote, and the words that differ."""
-    from difflib import SequenceMatcher
-    loose = erase("\n".join(sought)).split("\n")
-    begin, score = densest_window(loose, erased)
-    if not score:
-        return "Aucun de ses mots n'y figure : est-ce le bon document ?"
-    begin, size = max(0, begin - 2), len(sought) + len(sought) // 4 + 4  # room for words added or left out
-    matcher = SequenceMatcher(None, loose, erased[begin:begin + size], autojunk=False)
-    blocks = [block for block in matcher.get_matching_blocks() if block.size]
-    first = max(0, blocks[0].b - blocks[0].a)
-    last = blocks[-1].b + len(sought) - blocks[-1].a
-    near = words[begin + first:begin + last]
-    matcher.set_seq2(erased[begin + first:begin + last])
-    differences = [word_difference(" ".join(sought[a:b]), " ".join(near[c:d]))
-                   for kind, a, b, c, d in matcher.get_opcodes() if kind != "equal"]
-    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez le texte.".format(
-        begin + first, shown(" ".join(near)), ", ".join(differences[:3]) or "les espaces ou la ponctuation")
-
-
-def word_difference(quoted: str, written: str) -> str:
-    if not written:
-        return "{} n'y est pas".format(shown(quoted))
-    return "{} y est écrit {}".format(shown(quoted), shown(written)) if quoted else "{} manque à la citation".format(shown(written))
-
-
-def densest_window(sought: Sequence[str], words: Sequence[str]) -> Tuple[int, int]:
-    """(first word, score) of the window of len(sought) words that shares most words with sought."""
-    room: Dict[str, int] = {}
-    for word in sought:
-        room[word] = room.get(word, 0) + 1
-    best, score = (0, 0), 0
-    for at, word in enumerate(words):
-        if word in room:
-            score += room[word] > 0
-            room[word] -= 1
-        gone = words[at - len(sought)] if at >= len(sought) else None
-        if gone in room:
-            room[gone] += 1
-            score -= room[gone] > 0
-        if score > best[1]:
-            best = max(0, at - len(sought) + 1), score
-    return best
+    return ", ".join(name for name, _ in ERASERS if name not in spared)
 
 
 # --- 4. Cutting: a case and a variant to passages ----------------------------------------------------
@@ -1104,6 +1065,9 @@ STAGES = (
 )
 
 
+STAGE = {stage.id: stage for stage in STAGES}
+
+
 def find_loss(trip: Trip) -> Dict[str, Any]:
     """The first stage that holds, with what its loss carries (`missing` except for filters)."""
     for stage in STAGES:
@@ -1383,12 +1347,8 @@ def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
             for variant in variants for stage in STAGES if stage.id in variant["summary"]["losses"]]
     return ["Preuves perdues"] + [
         line for variant, question, fact in lost
-        for line in ("  " + clip("{} · {} · {} : {}".format(variant, question, fact["id"], label_of(fact["loss"])), 78),
+        for line in ("  " + clip("{} · {} · {} : {}".format(variant, question, fact["id"], STAGE[fact["loss"]["stage"]].label), 78),
                      "    " + clip(detail_of(fact["loss"]), 76))]
-
-
-def label_of(loss: Mapping[str, Any]) -> str:
-    return next(stage.label for stage in STAGES if stage.id == loss["stage"])
 
 
 def detail_of(loss: Mapping[str, Any]) -> str:
@@ -1400,7 +1360,7 @@ def detail_of(loss: Mapping[str, Any]) -> str:
                              for piece in loss.get("pieces", ())),
         "words_over": counted(loss.get("words_over", 0), "mot"),
     }
-    return next(stage.detail for stage in STAGES if stage.id == loss["stage"]).format(**{**loss, **words})
+    return STAGE[loss["stage"]].detail.format(**{**loss, **words})
 
 
 # --- 9. Guards: the thirteen of --self-test ------------------------------------------------------------
@@ -1456,7 +1416,7 @@ def guard_unknown_fact():
 
 def guard_absent_quote():
     return refusals(facts=GUARD_CASE["facts"] + [{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]), [
-        "facts[2].quote : « plafond est de 150 euros » n'est pas dans le document « b ». Texte le plus proche (mot 1) : "
+        "facts[2].quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
         "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]
 
 

@@ -95,7 +95,8 @@ def folded(text):
 
 
 def without_accents(text):
-    return re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", text)).lower()
+    bare = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", text))
+    return unicodedata.normalize("NFC", bare).lower()
 
 
 def tokens(text):
