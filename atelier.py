@@ -43,6 +43,7 @@ import sys
 import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
+from functools import lru_cache
 from itertools import accumulate, islice
 from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
                     Sequence, Tuple)
@@ -507,7 +508,7 @@ def read_documents(case: Mapping[str, Any], read: Callable[[str], bytes], faults
 
 def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any]) -> Document:
     """A document with the characters at which its words begin and end."""
-    starts, ends = array("L"), array("L")
+    starts, ends = array("I"), array("I")
     for match in WORD.finditer(text):
         starts.append(match.start())
         ends.append(match.end())
@@ -542,7 +543,7 @@ def read_facts(case: Mapping[str, Any], documents: Mapping[str, Optional[Documen
         name, quote, span = item.get("document"), item.get("quote"), None
         if name is not None and name not in documents:
             faults.add(place + ".document", "document {} inconnu. {}".format(shown(name), suggestion(name, documents)))
-        elif quote and name and documents[name]:
+        elif quote and documents.get(name):
             try:
                 span = Span(name, *choose_place(quote, item.get("start"), name, texts))
             except AtelierError as error:
@@ -581,7 +582,7 @@ class Folded(NamedTuple):
 
 def fold(text: str) -> Folded:
     words = text.split()
-    return Folded(" ".join(words), array("L", accumulate([0] + [len(word) + 1 for word in words[:-1]])))
+    return Folded(" ".join(words), array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]])))
 
 
 class FoldedTexts(dict):
@@ -807,7 +808,12 @@ def open_database() -> Any:
         raise AtelierError("Ce Python n'a pas le module sqlite3 ; prenez un Python qui l'a.") from None
     if sqlite3.sqlite_version_info < (3, 27):
         raise AtelierError("SQLite {} est trop ancien ; il faut SQLite 3.27 ou plus récent.".format(sqlite3.sqlite_version))
-    return sqlite3.connect(":memory:", isolation_level=None)
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        database.execute("SELECT fts5_source_id()")
+    except sqlite3.OperationalError:
+        raise AtelierError("Le SQLite de ce Python est compilé sans FTS5 ; prenez un Python dont SQLite a FTS5.") from None
+    return database
 
 
 def sqlite_version() -> str:
@@ -821,8 +827,6 @@ def run_sql(action: Callable[[], Any]) -> Any:
     try:
         return action()
     except Error as error:
-        if "no such module: fts5" in str(error):
-            raise AtelierError("Le SQLite de ce Python est compilé sans FTS5 ; prenez un Python dont SQLite a FTS5.") from None
         raise AtelierError("La recherche a échoué dans SQLite : {}.".format(error)) from error
 
 
@@ -970,6 +974,11 @@ def missing_spans(quote: Span, kept: Iterable[Span]) -> List[Span]:
 
 def size(spans: Iterable[Span]) -> int:
     return sum(span.end - span.start for span in spans)
+
+
+def is_complete(question: Question, covered: Iterable[bool]) -> Optional[bool]:
+    """Whether every required fact is covered; None for a question that has no answer."""
+    return all(covered) if question.answerable else None
 
 
 def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Kept]) -> List[Span]:
@@ -1140,6 +1149,7 @@ def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]
     cutting = cut(case.documents, variant)
     index = Index(cutting.by_id, lambda id: text_of(case.documents, cutting.by_id[id].span))
     admitted = admit(case, cutting)
+    slice_text = lru_cache(None)(lambda span: text_of(case.documents, span))  # many questions find the same passages
     try:
         outcomes = [follow(case, cutting, index, admitted, *pair) for pair in zip(case.questions, terms)]
         return {
@@ -1148,7 +1158,7 @@ def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]
             "summary": summarize(case, cutting, outcomes),
             "passages": {document: [[passage.span.start, passage.span.end] for passage in passages]
                          for document, passages in cutting.by_document.items()},
-            "questions": [describe_outcome(case, index, outcome) for outcome in outcomes],
+            "questions": [describe_outcome(slice_text, index, outcome) for outcome in outcomes],
         }
     finally:
         index.close()
@@ -1200,7 +1210,7 @@ def summarize(case: Case, cutting: Cutting, outcomes: Sequence[Outcome]) -> Dict
     return {
         "passages_indexed": len(lengths),
         "words_indexed": sum(lengths),
-        "complete_contexts": sum(not any(verdict.loss for verdict in outcome.verdicts) for outcome in judged),
+        "complete_contexts": sum(bool(is_complete(outcome.question, [not verdict.loss for verdict in outcome.verdicts])) for outcome in judged),
         "answerable_questions": len(judged),
         "facts_covered": len(verdicts) - len(lost),
         "facts_required": len(verdicts),
@@ -1231,33 +1241,34 @@ def describe_case(case: Case) -> Dict[str, Any]:
     }
 
 
-def describe_outcome(case: Case, index: Index, outcome: Outcome) -> Dict[str, Any]:
+def describe_outcome(slice_text: Callable[[Span], str], index: Index, outcome: Outcome) -> Dict[str, Any]:
     question = outcome.question
     no_hits = None if outcome.hits else "no_match" if outcome.terms else "no_term"
+    hits = [describe_hit(hit, slice_text) for hit in outcome.hits]
     facts = [describe_verdict(verdict) for verdict in outcome.verdicts]
     return {
         "id": question.id, "text": question.text, "answerable": question.answerable,
         "terms": [{"term": term, "passages": index.count(term)} for term in outcome.terms],
         "query": make_query(outcome.terms),
         "no_hits": no_hits,
-        "hits_before_budget": [describe_hit(case, hit) for hit in outcome.hits],
-        "context": [describe_kept(case, hit) for hit in outcome.hits if hit.kept],
+        "hits_before_budget": hits,
+        "context": [describe_kept(hit, slice_text) for hit in outcome.hits if hit.kept],
         "words_sent": sum(hit.kept for hit in outcome.hits),
         "redundant_words": redundant_words(outcome.kept),
         "facts": facts,
-        "all_required_covered": all(fact["covered"] for fact in facts) if question.answerable else None,
+        "all_required_covered": is_complete(question, [fact["covered"] for fact in facts]),
     }
 
 
-def describe_hit(case: Case, hit: Hit) -> Dict[str, Any]:
+def describe_hit(hit: Hit, slice_text: Callable[[Span], str]) -> Dict[str, Any]:
     return {"rank": hit.rank, "passage": hit.passage.id, **hit.passage.span._asdict(), "words": hit.passage.words,
-            "kept_words": hit.kept, "score": round(hit.score, 9), "text": text_of(case.documents, hit.passage.span)}
+            "kept_words": hit.kept, "score": round(hit.score, 9), "text": slice_text(hit.passage.span)}
 
 
-def describe_kept(case: Case, hit: Hit) -> Dict[str, Any]:
+def describe_kept(hit: Hit, slice_text: Callable[[Span], str]) -> Dict[str, Any]:
     span = hit.passage.span._replace(end=hit.passage.span.start + hit.kept)
     return {"rank": hit.rank, "passage": hit.passage.id, **span._asdict(), "words": hit.kept,
-            "truncated": hit.kept < hit.passage.words, "text": text_of(case.documents, span)}
+            "truncated": hit.kept < hit.passage.words, "text": slice_text(span)}
 
 
 def describe_verdict(verdict: Verdict) -> Dict[str, Any]:
@@ -1283,27 +1294,29 @@ def find_warnings(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str
                        for ids in alike.values() if len(ids) > 1]
 
 
-ENCODER = json.JSONEncoder(ensure_ascii=False)
+encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def render_json(value: Any, indent: str = "") -> Iterator[str]:
-    """The JSON text of a report, in pieces: an object that holds objects is unfolded, a list gives an item a line.
+def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
+    """The JSON text of a report, in pieces: what holds objects is unfolded, the rest stays on a line.
 
-    What holds only plain values stays on one line, which Python's fast encoder writes.
+    A line is written by Python's fast encoder, which cannot indent; pieces are no larger than a question.
     """
-    deeper = indent + "  "
-    if isinstance(value, dict) and any(value and isinstance(value, (dict, list)) for value in value.values()):
-        items = [(ENCODER.encode(key) + ": ", item) for key, item in value.items()]
-        opening, closing = "{}"
+    opening, closing, deeper = "[", "]", indent + "  "
+    items: Iterable[Tuple[str, Any]] = ()
+    if isinstance(value, dict) and any(item and isinstance(item, (dict, list)) for item in value.values()):
+        opening, closing = "{", "}"
+        items = ((encode(key) + ": ", item) for key, item in value.items())
     elif isinstance(value, list) and value and isinstance(value[0], dict):
-        items, (opening, closing) = [("", item) for item in value], "[]"
+        items = (("", item) for item in value)
     else:
-        yield ENCODER.encode(value)
+        yield encode(value)
         return
-    for number, (label, item) in enumerate(items):
-        yield "{}\n{}{}".format("," if number else opening, deeper, label)
-        yield from render_json(item, deeper)
-    yield "\n{}{}".format(indent, closing)
+    for label, item in items:
+        yield opening + deeper + label
+        yield from render_json(item, deeper) if len(indent) < 8 else ["".join(render_json(item, deeper))]
+        opening = ","
+    yield indent + closing
 
 
 TABLE_HEAD = """\
@@ -1383,10 +1396,11 @@ def refusals(**changes: Any) -> List[str]:
     return []
 
 
-def guard_facts(*kept: Tuple[int, int], document: str = "a") -> List[bool]:
-    """Which facts of the small case the given words of a document cover: [rule, exception]."""
+def guard_coverage(*kept: Tuple[int, int], document: str = "a") -> List[Any]:
+    """[rule covered, exception covered, complete] when the given words of a document are kept."""
     case = read_case(json.dumps(GUARD_CASE).encode("utf-8"), "", lambda path: b"")
-    return [not missing_spans(fact.span, [Span(document, start, end) for start, end in kept]) for fact in case.facts.values()]
+    covered = [not missing_spans(fact.span, [Span(document, start, end) for start, end in kept]) for fact in case.facts.values()]
+    return covered + [is_complete(case.questions[0], covered)]
 
 
 def guard_duplicate_document():
@@ -1433,15 +1447,15 @@ def guard_empty_document():
 
 
 def guard_rule_without_exception():
-    return guard_facts((0, 6)), [True, False]
+    return guard_coverage((0, 6)), [True, False, False]
 
 
 def guard_truncated_quote():
-    return guard_facts((0, 5), (9, 14)) + guard_facts((1, 6), (10, 14)), [False, True, True, False]
+    return guard_coverage((0, 5))[:1] + guard_coverage((1, 6), (10, 14))[:2], [False, True, False]
 
 
 def guard_wrong_document():
-    return guard_facts((0, 6), document="b"), [False, False]
+    return guard_coverage((0, 6), document="b")[:2], [False, False]
 
 
 def guard_unknown_passage():
@@ -1703,7 +1717,7 @@ def run(argv: Sequence[str]) -> int:
     if options.help or options.version:
         say(make_parser().format_help() if options.help else "atelier.py {}\n".format(__version__), sys.stdout)
         return 0
-    run_sql(lambda: open_database().execute("CREATE VIRTUAL TABLE probe USING fts5(text)"))
+    open_database().close()  # without FTS5, say so before any work
     if options.self_test:
         lines, failures = run_guards()
         say("\n".join(lines) + "\n", sys.stdout)

@@ -1,0 +1,94 @@
+"""What the tests share: the product called in process, small cases, and the Pythons found on the machine."""
+
+import contextlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests"
+sys.path.insert(0, str(ROOT))
+
+import atelier  # noqa: E402
+
+
+def run(*argv):
+    """(exit code, standard output, standard error) of the command, in process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = atelier.main([str(each) for each in argv])
+    return code, out.getvalue(), err.getvalue()
+
+
+def spawn(*argv, python=sys.executable, **options):
+    """The finished process of a command of its own, its outputs as bytes."""
+    return subprocess.run([python, *map(str, argv)], stdout=options.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, **options)
+
+
+def pythons():
+    """{version: path} of the CPythons on this machine that are 3.7 or later: the one that runs, PATH's, pyenv's."""
+    folders = os.environ.get("PATH", "").split(os.pathsep) + [str(path) for path in Path.home().glob(".pyenv/versions/*/bin")]
+    found = {}
+    for path in [sys.executable] + [shutil.which(name, path=folder) for folder in folders
+                                    for name in ["python3"] + ["python3.{}".format(minor) for minor in range(7, 15)]]:
+        if path and path not in found.values():
+            said = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:3], sep='.')"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL).stdout.decode().strip()
+            if re.match(r"3\.([7-9]|1\d)\.", said):
+                found.setdefault(said, path)
+    return found
+
+
+class TestCase(unittest.TestCase):
+    """A test with a folder of its own, and small cases written in it."""
+
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def write(self, case, name="cas.json"):
+        """The path of a case, given as a dict, a text or bytes."""
+        data = case if isinstance(case, (bytes, str)) else json.dumps(case, ensure_ascii=False)
+        path = self.folder / name
+        path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8"))
+        return path
+
+    def report(self, case):
+        """The report of a case."""
+        target = self.folder / "rapport.json"
+        code, _, err = run("--case", self.write(case), "--output", target)
+        self.assertEqual(code, 0, err)
+        return json.loads(target.read_text(encoding="utf-8"))
+
+    def refused(self, case):
+        """The lines with which a case is refused."""
+        code, out, err = run("--case", self.write(case))
+        self.assertEqual((code, out), (2, ""), err)
+        return err.splitlines()
+
+
+def make_case(text="Le préavis est de trois mois.", quote="trois mois", question="Quel préavis ?", **changes):
+    """The smallest sound case: one document, one fact, one question."""
+    case = {"documents": [{"id": "d", "text": text}],
+            "facts": [{"id": "f", "document": "d", "quote": quote}],
+            "questions": [{"id": "q", "text": question, "required_facts": ["f"]}]}
+    case.update(changes)
+    return case
+
+
+def variant(report, id):
+    return next(each for each in report["variants"] if each["id"] == id)
+
+
+def question(report, variant_id, question_id="q"):
+    return next(each for each in variant(report, variant_id)["questions"] if each["id"] == question_id)

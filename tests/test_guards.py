@@ -1,0 +1,72 @@
+"""The thirteen guards are honest: each cries, alone, when the check that it watches is taken away."""
+
+import re
+import unittest
+
+from support import ROOT, TestCase, atelier, run, spawn
+
+# (guard, text that stands once in the source, what replaces it)
+MUTANTS = (
+    (1, 'read_list(case, "documents", ', 'read_list({"documents": list({each["id"]: each for each in case["documents"]}.values())}, "documents", '),
+    (2, 'read_list(case, "facts", ', 'read_list({"facts": list({each["id"]: each for each in case["facts"]}.values())}, "facts", '),
+    (3, 'read_list(case, "questions", ', 'read_list({"questions": list({each["id"]: each for each in case["questions"]}.values())}, "questions", '),
+    (4, "if name is not None and name not in documents:", "if False:"),
+    (5, "if fact not in facts:", "if False:"),
+    (6, "if len(found) == 1 and start is None:\n        return found[0]", "if start is None:\n        return found[0] if found else (0, 1)"),
+    (7, "if not answerable and required:", "if False:"),
+    (7, "if answerable and not required and ", "if False and "),
+    (8, 'Key("text", "filled"), Key("file"', 'Key("text", "text"), Key("file"'),
+    (9, "return all(covered) if question.answerable", "return any(covered) if question.answerable"),
+    (10, "if at < quote.end else []", "if at < quote.end - 1 else []"),
+    (10, "if at < span.start and", "if at < span.start - 1 and"),
+    (11, "sorted(span for span in kept if span.document == quote.document)", "sorted(kept)"),
+    (12, "if kept.passage not in by_id:", "if False:"),
+    (13, "if not is_integer(overlap) or not 0 <= overlap < size:", "if not is_integer(overlap):"),
+)
+
+
+class Guards(TestCase):
+    def test_thirteen_guards_pass_and_say_so(self):
+        code, out, err = run("--self-test")
+        lines = out.splitlines()
+        self.assertEqual((code, err, len(lines)), (0, "", 14))
+        self.assertEqual([re.match(r"ok +(\d+) \w", line).group(1) for line in lines[:13]], [str(n) for n in range(1, 14)])
+        self.assertEqual(lines[13], "13 gardes, 13 réussies, 0 échouée")
+
+    def test_every_guard_has_a_mutant(self):
+        self.assertEqual(sorted({guard for guard, _, _ in MUTANTS}), list(range(1, len(atelier.GUARDS) + 1)))
+
+    def test_each_mutant_makes_its_guard_cry_and_no_other(self):
+        source = (ROOT / "atelier.py").read_text(encoding="utf-8")
+        for guard, text, replacement in MUTANTS:
+            with self.subTest(guard=guard, text=text):
+                self.assertEqual(source.count(text), 1, "stale mutant: its text must stand once in the source")
+                copy = self.folder / "atelier.py"
+                copy.write_text(source.replace(text, replacement), encoding="utf-8")
+                process = spawn("-O", copy, "--self-test", env={"PYTHONIOENCODING": "utf-8"})
+                said = process.stdout.decode("utf-8")
+                self.assertEqual((process.returncode, re.findall(r"^échec +(\d+)", said, re.M)), (1, [str(guard)]), said)
+                self.assertRegex(said, r"obtenu  : .+\n +attendu : .+")
+                self.assertIn("13 gardes, 12 réussies, 1 échouée", said)
+
+    def test_no_guard_at_all_is_a_failure(self):
+        kept = atelier.GUARDS
+        try:
+            atelier.GUARDS = ()
+            code, out, _ = run("--self-test")
+        finally:
+            atelier.GUARDS = kept
+        self.assertEqual((code, out), (1, "0 garde, 0 réussie, 0 échouée\n"))
+
+    def test_the_shipped_file_asserts_nothing(self):
+        source = (ROOT / "atelier.py").read_text(encoding="utf-8")
+        self.assertNotRegex(source, r"(?m)^\s*assert\b")
+
+    def test_guards_need_no_file_beside_the_script(self):
+        copy = self.folder / "atelier.py"
+        copy.write_bytes((ROOT / "atelier.py").read_bytes())
+        self.assertEqual(spawn(copy, "--self-test").returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
