@@ -359,7 +359,7 @@ def is_metadata(value: Any) -> bool:
 
 KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its test, and the words for what is expected
     "text": (lambda value: isinstance(value, str), "un texte entre guillemets"),
-    "filled": (lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide"),
+    "filled": (lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide, entre guillemets"),
     "count": (lambda value: is_integer(value) and value >= 1, "un entier d'au moins 1, sans guillemets"),
     "position": (lambda value: is_integer(value) and value >= 0, "un entier positif ou nul, sans guillemets"),
     "flag": (lambda value: isinstance(value, bool), "true ou false"),
@@ -518,7 +518,7 @@ def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any]) -
 def read_text(place: str, value: Any, item: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Optional[str]:
     """The text of a document, from `text` or `file`; None when it is not sound."""
     given = [key for key in ("text", "file") if isinstance(value, dict) and key in value]
-    if len(given) != 1:
+    if isinstance(value, dict) and len(given) != 1:
         faults.add(place, "il faut « text » ou « file », l'un des deux et un seul.")
     if given != ["file"] or "file" not in item:
         return item.get("text")
@@ -705,18 +705,29 @@ def nearest_words(sought: Sequence[str], words: Sequence[str]) -> Tuple[int, int
         return 0, 0, []
     start = max(0, run.a - run.b - 2)  # room for words added or left out
     matcher.set_seq1(erased[start:run.a - run.b + len(loose) * 5 // 4 + 3])
-    changes = matcher.get_opcodes()
-    changes = changes[changes[0][0] == "delete":len(changes) - (changes[-1][0] == "delete")]
+    changes = trim(matcher.get_opcodes())
     differences = []
     for kind, a, b, c, d in changes:
-        written, quoted = " ".join(words[start + a:start + b]), " ".join(sought[c:d])
+        written, quoted = words[start + a:start + b], sought[c:d]
         if kind == "equal":
-            differences += [spelling_difference(words[start + a + at - c], sought[at]) for at in range(c, d)
-                            if 0 < at < len(sought) - 1 or sought[at] not in words[start + a + at - c]]  # an edge may be in a word
+            pairs = list(zip(written, quoted))
+            edges = {0 - c, len(sought) - 1 - c}  # an edge of the quote may be a part of a word
+            differences += [spelling_difference(*pair) for at, pair in enumerate(pairs) if at not in edges or pair[1] not in pair[0]]
         else:
-            differences.append("{} n'y est pas".format(shown(quoted)) if not written else "{} manque à la citation".format(shown(written))
-                               if not quoted else "{} y est écrit {}".format(shown(quoted), shown(written)))
+            differences.append("{} n'y est pas".format(shown(" ".join(quoted))) if not written else "{} manque à la citation".format(
+                shown(" ".join(written))) if not quoted else "{} y est écrit {}".format(shown(" ".join(quoted)), shown(" ".join(written))))
     return start + changes[0][1], start + changes[-1][2], [each for each in dict.fromkeys(differences) if each]
+
+
+def trim(changes: Sequence[Tuple[str, int, int, int, int]]) -> List[Tuple[str, int, int, int, int]]:
+    """Edit operations without the words of the text that stand before and after the quote."""
+    kept = [change for change in changes if change[0] != "delete" or change not in (changes[0], changes[-1])]
+    (kind, a, b, c, d), last = kept[0], kept[-1]
+    kept[0] = kind, max(a, b - (d - c)) if d > c else a, b, c, d
+    kind, a, b, c, d = kept[-1]
+    if len(kept) > 1:
+        kept[-1] = kind, a, min(b, a + (d - c)), c, d
+    return kept
 
 
 def spelling_difference(written: str, quoted: str) -> str:
@@ -1443,7 +1454,7 @@ def guard_inconsistent_question():
 
 def guard_empty_document():
     return refusals(documents=GUARD_CASE["documents"] + [{"id": "c", "text": " \n"}]), [
-        "documents[2].text : attendu : un texte non vide ; trouvé : un texte vide."]
+        "documents[2].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]
 
 
 def guard_rule_without_exception():

@@ -1,0 +1,262 @@
+"""Inputs on which other tools have failed: cutting, quotes, questions, budgets, ties, files."""
+
+import json
+import random
+import unicodedata
+import unittest
+
+from support import TestCase, atelier, make_case, question, run, variant
+
+FILLER = "mot " * 47
+
+
+def texts_of(report, variant_id):
+    """The texts of the passages of a one-document report, read through the hits of a question that finds all."""
+    return [hit["text"] for hit in sorted(question(report, variant_id)["hits_before_budget"], key=lambda hit: hit["passage"])]
+
+
+class Cutting(TestCase):
+    def test_windows_worked_by_hand(self):
+        for words, size, overlap, expected in (
+                (9, 4, 1, [(0, 4), (3, 7), (6, 9)]),
+                (8, 5, 2, [(0, 5), (3, 8)]),
+                (6, 5, 2, [(0, 5), (3, 6)]),
+                (5, 5, 2, [(0, 5)]),
+                (0, 5, 2, []),
+                (1, 1, 0, [(0, 1)]),
+                (3, 2, 1, [(0, 2), (1, 3)])):
+            self.assertEqual(atelier.windows(words, size, overlap), expected)
+
+    def test_a_passage_is_the_exact_slice(self):
+        document = atelier.make_document("d", "", " Un deux  trois\nquatre cinq six sept huit neuf\n", {})
+        spans = [atelier.Span("d", *window) for window in atelier.cut_words(document, 4, 1)]
+        self.assertEqual([atelier.text_of({"d": document}, span) for span in spans],
+                         ["Un deux  trois\nquatre", "quatre cinq six sept", "sept huit neuf"])
+
+    def test_impossible_windows_are_refused_before_any_work(self):
+        for size, overlap in ((5, 5), (5, 6), (0, 0), (5, -1), ("5", 0), (5, "1"), (True, 0), (5, True), (1e3, 0), (5, 1.0)):
+            with self.subTest(size=size, overlap=overlap), self.assertRaisesRegex(atelier.AtelierError, "refusée? ; il faut un entier"):
+                atelier.windows(10, size, overlap)
+
+    def test_paragraphs_are_separated_by_blank_lines_of_any_kind(self):
+        for blank in ("\n\n", "\r\n\r\n", "\r\r", "\n \t\n", "\r\n \r\n", "\n\n\n\n", "\u2028\u2028", "\x85\x85"):
+            report = self.report(make_case("Préavis un.\nEncore un." + blank + "Préavis trois mois."))
+            self.assertEqual(variant(report, "paragraphes")["passages"], {"d": [[0, 4], [4, 7]]}, repr(blank))
+        for single in ("\n", "\r\n", "\r", "\u2028", " "):
+            report = self.report(make_case("Préavis un." + single + "Préavis trois mois."))
+            self.assertEqual(variant(report, "paragraphes")["passages"], {"d": [[0, 5]]}, repr(single))
+
+    def test_passage_numbers_sort_as_text_beyond_four_digits(self):
+        report = self.report(make_case("mot\n\n" * 10_001 + "Le préavis est de trois mois."))
+        hit = question(report, "paragraphes")["hits_before_budget"][0]
+        self.assertEqual(hit["passage"], "d#10002")
+        cutting = atelier.cut({"d": atelier.make_document("d", "", "mot\n\n" * 10_001, {})}, atelier.VARIANTS[3])
+        self.assertEqual(list(cutting.by_id)[:2], ["d#00001", "d#00002"])
+        self.assertEqual(sorted(cutting.by_id), list(cutting.by_id))
+
+
+class Quotes(TestCase):
+    def place(self, text, quote, **fact):
+        report = self.report(make_case(text, facts=[dict({"id": "f", "document": "d", "quote": quote}, **fact)]))
+        fact = question(report, "fixe_48_0")["facts"][0]
+        return fact["start"], fact["end"]
+
+    def test_positions_are_the_words_touched(self):
+        self.assertEqual(self.place("Le préavis, dit-on, est de trois mois.", "dit-on, est"), (2, 4))
+        self.assertEqual(self.place("C'est l'indemnité due.", "indemnité"), (1, 2))
+        self.assertEqual(self.place("Une fois (une seule) suffit.", "une seule"), (2, 4))
+
+    def test_white_space_is_folded(self):
+        text = "Frais :\u00a020\u202f€\r\n  par\tjour ."
+        self.assertEqual(self.place(text, " 20 €  par jour\n"), (2, 6))
+
+    def test_identical_sentences_are_told_apart_by_their_place(self):
+        text = "Chapitre 1\n\nPréavis : un mois.\n\nChapitre 2\n\nPréavis : un mois."
+        case = make_case(text, facts=[{"id": "f", "document": "d", "quote": "Préavis : un mois.", "start": 8}], settings={"top_k": 1})
+        asked = question(self.report(case), "paragraphes")
+        self.assertEqual([hit["passage"] for hit in asked["hits_before_budget"]], ["d#0002"])
+        self.assertEqual(asked["facts"][0]["loss"], {"stage": "ranked_too_low", "missing": [[8, 12]], "passage": "d#0004", "rank": 2})
+
+    def test_repeats_inside_one_word_are_one_place(self):
+        self.assertEqual(self.place("Un aller-aller simple.", "aller"), (1, 2))
+
+    def test_edges_inside_numbers_and_words(self):
+        for text, quote in (("Soit 140 euros.", "40 euros"), ("Soit 2,5 euros.", "5 euros"), ("Soit 2,5 euros.", "Soit 2"), ("Soit 1.500 euros.", "500 euros"),
+                            ("Un e\u0301tat.", "Un e"), ("Un e\u0301tat.", "tat"), ("Soit 10 %.", "1")):
+            with self.subTest(quote=quote):
+                self.assertIn("à l'intérieur d'un mot ou d'un nombre", self.refused(make_case(text, quote))[0])
+        self.assertEqual(self.place("Soit 5, ou 6.", "5"), (1, 2))
+        self.assertEqual(self.place("Soit 140 euros. Ou 40 euros.", "40 euros"), (4, 6))
+
+    def test_one_changed_figure_is_named(self):
+        self.assertEqual(self.refused(make_case("Le plafond est de 150 euros.", "plafond est de 110 euros")), [
+            "cas.json : facts[0].quote : « plafond est de 110 euros » n'est pas dans « d ». Texte le plus proche (mot 1) : "
+            "« plafond est de 150 euros. » ; ce qui diffère : « 110 » y est écrit « 150 ». Recopiez le texte."])
+
+    def test_a_missing_final_full_stop_is_no_difference(self):
+        self.assertEqual(self.place("Le préavis est de trois mois.", "est de trois mois"), (2, 6))
+
+
+class Questions(TestCase):
+    TEXT = "L'hôtel coûte 20.5 euros, soit 50% de a,b pour x. Un co-traitant cite art:12, ses frais, near b et not x ou and."
+
+    def ask(self, text, **changes):
+        return question(self.report(make_case(self.TEXT, "frais", question=text, **changes)), "fixe_48_0")
+
+    def test_nothing_in_a_question_is_an_operator(self):
+        for text, plain in (("l'hôtel", "hôtel"), ("20.5", "20 5"), ("50%", "50"), ("a,b", "a b"), ("@x", "x"), ("AND", "and"), ("NOT x", "not x"),
+                            ("co-traitant", "co traitant"), ("art:12", "art 12"), ("-frais", "frais"), ("frais*", "frais"), ("^frais", "frais"),
+                            ("{t}:x", "t x"), ("NEAR(a b)", "near a b"), ("frais OR x", "frais or x"), ("fr\"ais\"", "fr ais"), ("frais + x", "frais x")):
+            with self.subTest(text=text):
+                settings = {"stop_words": ["l", "de"]}
+                asked, expected = self.ask(text, settings=settings), self.ask(plain, settings=settings)
+                self.assertEqual([term["term"] for term in asked["terms"]], plain.split())
+                self.assertEqual(asked["hits_before_budget"], expected["hits_before_budget"])
+                self.assertEqual(len(asked["hits_before_budget"]), int(text != "fr\"ais\""))
+
+    def test_a_question_without_hits_says_why(self):
+        for text, reason in (("?", "no_term"), ("€", "no_term"), ("(", "no_term"), ('"', "no_term"), ("*", "no_term"), ("le de la", "no_term"),
+                             ("zzz ?", "no_match")):
+            asked = self.ask(text)
+            self.assertEqual((asked["no_hits"], asked["hits_before_budget"], asked["words_sent"]), (reason, [], 0), text)
+            self.assertEqual(asked["facts"][0]["loss"]["stage"], "not_matched")
+        self.assertIsNone(self.ask("frais")["no_hits"])
+
+    def test_unicode_forms_find_each_other(self):
+        for form, other in (("NFC", "NFD"), ("NFD", "NFC")):
+            case = make_case(unicodedata.normalize(form, "Un délai, un préavis."), "délai", question=unicodedata.normalize(other, "Préavis ?"))
+            case["facts"][0]["quote"] = unicodedata.normalize(form, "délai")
+            asked = question(self.report(case), "fixe_48_0")
+            self.assertEqual([len(asked["hits_before_budget"]), asked["terms"]], [1, [{"term": "préavis", "passages": 1}]])
+
+    def test_a_repeat_weighs_once_as_fts5_folds_it(self):
+        once = self.ask("hôtel frais")
+        for text in ("hôtel frais hôtel", "hôtel HÔTEL frais Hotel", "hôtel frais, hotel"):
+            asked = self.ask(text)
+            self.assertEqual(asked["query"], '"hôtel" OR "frais"')
+            self.assertEqual(asked["hits_before_budget"], once["hits_before_budget"])
+
+    def test_words_that_carry_a_condition_are_searched(self):
+        for text, word in (("reste dû", "dû"), ("sans justificatif", "sans"), ("pas prises en charge", "pas"), ("hors taxe", "hors"),
+                           ("sauf accord", "sauf"), ("ni l'un", "ni"), ("ou non", "non")):
+            self.assertIn(word, [term["term"] for term in self.ask(text)["terms"]])
+        self.assertEqual(self.ask("Où est-ce dû à la carte ?")["query"], '"dû" OR "carte"')
+
+    def test_stop_words_are_cut_as_questions_are(self):
+        asked = self.ask("C'est aujourd'hui, DÛ.", settings={"stop_words": ["c'est", "Aujourd’hui", "du"]})
+        self.assertEqual([term["term"] for term in asked["terms"]], ["dû"])
+
+    def test_a_question_of_fifty_thousand_words(self):
+        asked = self.ask("frais " + " ".join("w{}".format(number) for number in range(50_000)))
+        self.assertEqual((len(asked["terms"]), len(asked["hits_before_budget"])), (50_001, 1))
+
+
+class Contexts(TestCase):
+    def test_five_identical_passages_come_in_the_order_of_their_ids(self):
+        documents = [{"id": id, "text": "Le préavis est d'un mois."} for id in "edcba"] + [{"id": "d0", "text": "Trois mois."}]
+        for order in range(4):
+            random.Random(order).shuffle(documents)
+            case = make_case(documents=documents, facts=[{"id": "f", "document": "d0", "quote": "Trois mois"}])
+            for each in self.report(case)["variants"]:
+                hits = each["questions"][0]["hits_before_budget"]
+                self.assertEqual([hit["passage"] for hit in hits], ["a#0001", "b#0001", "c#0001"])
+                self.assertEqual(len({hit["score"] for hit in hits}), 1)
+
+    def test_a_proof_beyond_the_budget_inside_one_paragraph(self):
+        words = ["mot{}".format(number) for number in range(300)]
+        words[249:252] = ["préavis", "trois", "mois"]
+        fact = question(self.report(make_case(" ".join(words), "trois mois")), "paragraphes")["facts"][0]
+        self.assertEqual(fact["loss"], {"stage": "cut_by_budget", "missing": [[250, 252]], "passage": "d#0001", "rank": 1, "words_over": 132})
+
+    def test_budgets_worked_by_hand(self):
+        for lengths, expected in (([60, 60], [60, 60]), ([60, 61], [60, 60]), ([121], [120]), ([121, 5], [120, 0]), ([], []), ([120, 1], [120, 0])):
+            self.assertEqual(atelier.assemble(lengths, 120), expected)
+
+    def test_a_quote_that_stops_one_word_early_in_the_context(self):
+        text = "Préavis : " + FILLER + "il est de trois mois francs."
+        words = len(text.split())
+        for budget, covered in ((words - 1, False), (words, True)):
+            asked = question(self.report(make_case(text, "trois mois francs", settings={"budget_words": budget})), "paragraphes")
+            self.assertEqual(asked["all_required_covered"], covered)
+            self.assertEqual(asked["context"][0]["truncated"], not covered)
+
+    def test_two_documents_that_read_as_one_sentence_prove_nothing(self):
+        documents = [{"id": "a", "text": "Le préavis est de trois"}, {"id": "b", "text": "mois, préavis compris."},
+                     {"id": "c", "text": "Sans rapport : le délai est de trois mois."}]
+        case = make_case(documents=documents, facts=[{"id": "f", "document": "c", "quote": "de trois mois"}])
+        fact = question(self.report(case), "paragraphes")["facts"][0]
+        self.assertEqual((fact["words_covered"], fact["loss"]["stage"]), (0, "not_matched"))
+        self.assertNotIn("same_words_in", fact["loss"])
+
+    def test_the_clause_of_2023_does_not_prove_that_of_2024(self):
+        clause = "Le préavis est de trois mois."
+        documents = [{"id": "contrat_2023", "text": clause, "status": "archived"}, {"id": "contrat_2024", "text": clause, "status": "current"}]
+        facts = [{"id": "f", "document": "contrat_2024", "quote": "préavis est de trois mois"}]
+        lost = question(self.report(make_case(documents=documents, facts=facts, settings={"top_k": 1})), "fixe_48_0")["facts"][0]
+        self.assertEqual(lost["loss"], {"stage": "ranked_too_low", "missing": [[1, 6]], "passage": "contrat_2024#0001", "rank": 2,
+                                        "same_words_in": ["contrat_2023"]})
+        filtered = make_case(documents=documents, facts=facts, filters={"status": "archived"})
+        self.assertEqual(question(self.report(filtered), "fixe_48_0")["facts"][0]["loss"],
+                         {"stage": "filtered_out", "filter": {"status": "archived"}, "same_words_in": ["contrat_2023"]})
+        self.assertTrue(question(self.report(dict(filtered, filters={"status": "current"})), "fixe_48_0")["all_required_covered"])
+
+    def test_filters_restrict_candidates_not_statistics(self):
+        documents = [{"id": "a", "text": "Le préavis est de trois mois.", "pays": ["FR", "BE"]}, {"id": "b", "text": "Préavis ailleurs.", "pays": "LU"},
+                     {"id": "c", "text": "Rien.", "pays": "FR"}]
+        case = make_case(documents=documents, facts=[{"id": "f", "document": "a", "quote": "trois mois"}])
+        free, filtered = self.report(case), self.report(dict(case, filters={"pays": "BE"}))
+        hits, kept = (question(report, "fixe_48_0")["hits_before_budget"] for report in (free, filtered))
+        self.assertEqual([hit for hit in hits if hit["document"] == "a"], [dict(hit, rank=2) for hit in kept])
+        self.assertEqual(question(filtered, "fixe_48_0")["terms"], [{"term": "préavis", "passages": 2}])
+
+    def test_pieces_are_listed_in_text_order_with_their_ranks(self):
+        text = "alpha " * 46 + "le préavis est de trois mois francs " + "préavis " * 20
+        asked = question(self.report(make_case(text, "préavis est de trois", facts=[
+            {"id": "f", "document": "d", "quote": "est de trois mois"}], settings={"top_k": 1})), "fixe_48_0")
+        self.assertEqual(asked["facts"][0]["loss"], None)
+        case = make_case("alpha " * 46 + "un délai de six semaines " + "préavis " * 20, "un délai de six semaines", settings={"top_k": 1})
+        self.assertEqual(question(self.report(case), "fixe_48_0")["facts"][0]["loss"], {
+            "stage": "split_at_boundary", "missing": [[46, 48]],
+            "pieces": [{"passage": "d#0001", "rank": None}, {"passage": "d#0002", "rank": 1}]})
+
+
+class Files(TestCase):
+    def test_line_ends_and_bom_do_not_change_the_verdicts(self):
+        text = json.dumps(make_case("Un.\n\nLe préavis\nest de trois mois.", "préavis est de trois"), ensure_ascii=False, indent=1)
+        plain = self.report(text)
+        for other in (text.replace("\n", "\r\n"), "\ufeff" + text, text.replace("\\n", "\\r\\n")):
+            report = self.report(other)
+            self.assertEqual([each["passages"] for each in report["variants"]], [each["passages"] for each in plain["variants"]])
+            self.assertEqual([each["summary"] for each in report["variants"]], [each["summary"] for each in plain["variants"]])
+
+    def test_ids_that_are_not_texts_or_that_differ_by_a_space(self):
+        question = {"id": "1", "text": "Quel ?", "required_facts": ["f"]}
+        self.assertEqual(self.refused(make_case(questions=[dict(question, id=1), question])), [
+            "cas.json : questions[0].id : attendu : un texte non vide, entre guillemets ; trouvé : 1."])
+        self.assertEqual(self.refused(make_case(questions=[dict(question, id="A"), dict(question, id="A ")])), [
+            "cas.json : questions[1].id : identifiant « A » déjà pris par questions[0].id ; donnez-en un autre."])
+
+    def test_invisible_characters_and_idle_facts_and_like_variants_are_told(self):
+        case = make_case("Le pré\u00adavis est de trois mo\u200bis.", "est de trois")
+        case["facts"].append({"id": "g", "document": "d", "quote": "est de"})
+        code, _, err = run("--case", self.write(case))
+        self.assertEqual((code, err.splitlines()), (0, [
+            "attention : fait « g » : aucune question ne l'exige.",
+            "attention : document « d » : trait d'union conditionnel (U+00AD, 1 fois, d'abord au mot 1) ; la recherche y coupe le mot en deux, ôtez-le.",
+            "attention : document « d » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 5) ; la recherche y coupe le mot en deux, ôtez-le.",
+            "attention : variantes fixe_48_0, fixe_96_0, fixe_48_16, paragraphes : mêmes passages ; les comparer n'apprend rien."]))
+        self.assertEqual(["attention : " + warning for warning in self.report(case)["warnings"]], err.splitlines())
+
+    def test_a_case_without_answerable_question(self):
+        report = self.report(make_case(facts=[], questions=[{"id": "q", "text": "Quel préavis ?", "answerable": False}]))
+        summary = report["variants"][0]["summary"]
+        self.assertEqual((summary["complete_contexts"], summary["answerable_questions"], summary["words_sent"], summary["losses"]), (0, 0, 0, {}))
+        self.assertEqual(question(report, "fixe_48_0")["words_sent"], 6)
+        self.assertIsNone(question(report, "fixe_48_0")["all_required_covered"])
+
+    def test_a_case_without_question(self):
+        self.assertEqual(self.report(make_case(facts=[], questions=[]))["variants"][0]["questions"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
