@@ -1127,7 +1127,7 @@ class Outcome(NamedTuple):
 def diagnose(case: Case) -> Dict[str, Any]:
     """The whole report, as a dict ready for JSON."""
     terms = search_terms((question.text for question in case.questions), case.settings.stop_words)
-    variants = in_threads([lambda variant=variant: diagnose_variant(case, variant, terms) for variant in VARIANTS],
+    variants = in_threads([lambda go_on, variant=variant: diagnose_variant(case, variant, terms, go_on) for variant in VARIANTS],
                           worth_it=sum(len(document.starts) for document in case.documents.values()) > 20_000)
     return {
         "atelier": __version__,
@@ -1140,29 +1140,37 @@ def diagnose(case: Case) -> Dict[str, Any]:
     }
 
 
-def in_threads(tasks: Sequence[Callable[[], Any]], worth_it: bool) -> List[Any]:
-    """The results of independent tasks, in order; SQLite releases the interpreter lock while it works."""
+def in_threads(tasks: Sequence[Callable[[Callable[[], None]], Any]], worth_it: bool) -> List[Any]:
+    """The results of independent tasks, in order; SQLite releases the interpreter lock while it works.
+
+    Each task is given a function to call now and then, which raises once the run is given up.
+    """
+    given_up: List[bool] = []
+
+    def go_on():
+        if given_up:
+            raise KeyboardInterrupt
+
     if not worth_it:
-        return [task() for task in tasks]
+        return [task(go_on) for task in tasks]
     from concurrent.futures import ThreadPoolExecutor
     with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(task) for task in tasks]
+        futures = [pool.submit(task, go_on) for task in tasks]
         try:
             return [future.result() for future in futures]
         except BaseException:
-            for future in futures:
-                future.cancel()
+            given_up.append(True)
             raise
 
 
-def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]]) -> Dict[str, Any]:
-    """One variant's part of the report; terms are those of each question, in order."""
+def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]], go_on: Callable[[], None]) -> Dict[str, Any]:
+    """One variant's part of the report; terms are those of each question, in order; go_on is called all along."""
     cutting = cut(case.documents, variant)
-    index = Index(cutting.by_id, lambda id: text_of(case.documents, cutting.by_id[id].span))
+    index = Index(cutting.by_id, lambda id: go_on() or text_of(case.documents, cutting.by_id[id].span))
     admitted = admit(case, cutting)
     slice_text = lru_cache(None)(lambda span: text_of(case.documents, span))  # many questions find the same passages
     try:
-        outcomes = [follow(case, cutting, index, admitted, *pair) for pair in zip(case.questions, terms)]
+        outcomes = [go_on() or follow(case, cutting, index, admitted, *pair) for pair in zip(case.questions, terms)]
         return {
             "id": variant.id,
             "chunking": {"unit": variant.unit, **variant.parameters},
@@ -1586,7 +1594,7 @@ def read_file(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise AtelierError("{} : {} ; vérifiez le chemin.".format(path, os_problem(error))) from None
+        raise AtelierError("{} : {} ; vérifiez le chemin.".format(path or "--case", os_problem(error))) from None
     except ValueError:
         raise AtelierError("{} : chemin invalide.".format(shown(path))) from None
 

@@ -1,0 +1,68 @@
+"""README.md keeps its word: its commands print what it shows, and it names all that the report holds."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import unittest
+
+from support import ROOT, TestCase, atelier, run, spawn
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def keys_of(value):
+    """Every key of a JSON value that is a name of the format, not an id of the case."""
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    if isinstance(value, dict):
+        return set(value).union(*(keys_of(item) for key, item in value.items() if key not in ("passages", "losses", "filters", "filter")))
+    return set()
+
+
+class Readme(TestCase):
+    def test_its_commands_print_what_it_shows(self):
+        for name in ("atelier.py", "cas_fr.json"):
+            shutil.copy(ROOT / name, self.folder)
+        compared = 0
+        for block in re.findall(r"```console\n(.*?)```", README, re.S):
+            command, _, shown = block.partition("\n")
+            words = shlex.split(command[2:])
+            self.assertEqual((command[:2], words[0]), ("$ ", "python3"))
+            if "unittest" in words:
+                continue  # this very run
+            process = spawn(*words[1:], cwd=self.folder, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+            self.assertEqual((process.returncode, process.stdout.decode("utf-8")), (0, shown), command)
+            compared += 1
+        self.assertEqual(compared, 3)
+        self.assertIn("variants", json.loads((self.folder / "resultat.json").read_text(encoding="utf-8")))
+
+    def test_its_example_is_a_sound_case(self):
+        example, = re.findall(r"```json\n(.*?)```", README, re.S)
+        (self.folder / "contrats").mkdir()
+        (self.folder / "contrats" / "2024.txt").write_text("Préavis : trois mois.", encoding="utf-8")
+        self.assertEqual(run("--case", self.write(example))[0], 0)
+
+    def test_it_names_every_key_of_the_report(self):
+        run("--output", self.folder / "rapport.json")
+        keys = keys_of(json.loads((self.folder / "rapport.json").read_text(encoding="utf-8")))
+        self.assertGreater(len(keys), 60)
+        self.assertEqual([key for key in sorted(keys) if not re.search(r"\b{}\b".format(key), README)], [])
+
+    def test_it_tells_every_stage_in_the_order_of_the_code(self):
+        stages = re.findall(r"^\| `(\w+)` \| .+ \| .+ \| .+ \|$", README.split("## Où une preuve")[1].split("\n## ")[0], re.M)
+        self.assertEqual(stages, [stage.id for stage in atelier.STAGES])
+
+    def test_it_names_the_variants_and_settings_of_the_code(self):
+        for each in atelier.VARIANTS:
+            self.assertIn("| `{}` |".format(each.id), README)
+        self.assertIn("`top_k` {}, `budget_words` {}".format(atelier.DEFAULTS.top_k, atelier.DEFAULTS.budget_words), README)
+
+    def test_its_french_has_plain_spaces_before_high_punctuation(self):
+        prose = re.sub(r"```.*?```|`[^`]*`|<[^>]*>|\]\([^)]*\)", "", README, flags=re.S)
+        self.assertEqual(re.findall(r"\S*[^\s«][;?!»](?=\s|$)|\S*[^\s|-]:(?=\s|$)|«\S+|[\u00a0\u202f]", prose), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
