@@ -36,6 +36,7 @@ says nothing about reading order, understanding, or a right answer.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import re
@@ -43,94 +44,70 @@ import sys
 import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import namedtuple  # typing's records would cost a tenth of the start-up
 from functools import lru_cache
 from itertools import accumulate, islice
-from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
-                    Sequence, Tuple)
+
+TYPE_CHECKING = False  # as in typing, which only a type checker needs here
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 __version__ = "1.0.0"
 
 
 # --- 1. Vocabulary: the records and the tables, no behaviour -------------------------------------
 
-class Span(NamedTuple):
-    """Words start to end - 1 of a document, counted from 0; the one unit in which every stage is paid."""
-    document: str
-    start: int
-    end: int
+class Span(namedtuple("Span", "document start end")):
+    """Words start to end - 1 of a document (an id), counted from 0: the one unit in which every stage is paid."""
+    __slots__ = ()
 
 
-class Document(NamedTuple):
-    """A source text; word i is text[starts[i]:ends[i]]."""
-    id: str
-    title: str
-    text: str
-    metadata: Mapping[str, Any]
-    starts: Sequence[int]
-    ends: Sequence[int]
+class Document(namedtuple("Document", "id title text metadata starts ends")):
+    """A source text; word i is text[starts[i]:ends[i]]; metadata is {key: text, number, boolean or list of texts}."""
+    __slots__ = ()
 
 
-class Fact(NamedTuple):
-    """A quote that an answer may need, with its place in its document."""
-    id: str
-    quote: str
-    span: Span
+class Fact(namedtuple("Fact", "id quote span")):
+    """A quote that an answer may need, with its Span in its document."""
+    __slots__ = ()
 
 
-class Question(NamedTuple):
-    id: str
-    text: str
-    answerable: bool
-    required_facts: Tuple[str, ...]
+class Question(namedtuple("Question", "id text answerable required_facts")):
+    """A text to search; answerable is a boolean, required_facts a tuple of fact ids."""
+    __slots__ = ()
 
 
-class Settings(NamedTuple):
-    """What a case may change; filters are {metadata key: value wanted}."""
-    filters: Mapping[str, Any]
-    top_k: int
-    budget_words: int
-    stop_words: Tuple[str, ...]
+class Settings(namedtuple("Settings", "filters top_k budget_words stop_words")):
+    """What a case may change: filters {metadata key: value wanted}, two integers, a tuple of words."""
+    __slots__ = ()
 
 
-class Case(NamedTuple):
-    """A whole case file, checked: every reference resolved, every quote located."""
-    file: str
-    sha256: str
-    title: str
-    documents: Mapping[str, Document]
-    facts: Mapping[str, Fact]
-    questions: Tuple[Question, ...]
-    settings: Settings
+class Case(namedtuple("Case", "file sha256 title documents facts questions settings")):
+    """A whole case file, checked: documents and facts by id, a tuple of questions; every quote is located."""
+    __slots__ = ()
 
 
-class Passage(NamedTuple):
-    """What is indexed and sent; words is the number of words it costs."""
-    id: str
-    span: Span
-    words: int
+class Passage(namedtuple("Passage", "id span words")):
+    """What is indexed and sent: an id, a Span, and words, the number of words that it costs."""
+    __slots__ = ()
 
 
-class Cutting(NamedTuple):
-    """The passages of one variant: by id, and by document in the order of their numbers."""
-    by_id: Mapping[str, Passage]
-    by_document: Mapping[str, Sequence[Passage]]
+class Cutting(namedtuple("Cutting", "by_id by_document")):
+    """The Passages of one variant: {passage id: Passage}, {document id: [Passage, in the order of its number]}."""
+    __slots__ = ()
 
 
-class Hit(NamedTuple):
-    """A passage found by a question; rank counts from 1, kept is the number of words that the budget let through."""
-    rank: int
-    passage: Passage
-    score: float
-    kept: int
+class Hit(namedtuple("Hit", "rank passage score kept")):
+    """A Passage found by a question: rank from 1, bm25 score, kept, the number of words that the budget let through."""
+    __slots__ = ()
 
 
-class Kept(NamedTuple):
-    """What a context holds of a passage: its first words."""
-    passage: str
-    words: int
+class Kept(namedtuple("Kept", "passage words")):
+    """What a context holds of a passage (an id): its first words (a number)."""
+    __slots__ = ()
 
 
-class Trip(NamedTuple):
+class Trip(namedtuple("Trip", "quote missing touching holders hits rank_of budget_words broken_filters")):
     """All that the stages of loss may need to know about one uncovered quote.
 
     missing: the spans of the quote that the context lacks; touching: the admitted passages that hold
@@ -138,21 +115,12 @@ class Trip(NamedTuple):
     is a rank among the admitted matches of the question, None when unmatched; broken_filters: those
     of the case's filters that keep out passages with words of the quote.
     """
-    quote: Span
-    missing: Sequence[Span]
-    touching: Sequence[Passage]
-    holders: Sequence[Passage]
-    hits: Sequence[Hit]
-    rank_of: Callable[[str], Optional[int]]
-    budget_words: int
-    broken_filters: Mapping[str, Any]
+    __slots__ = ()
 
 
-class Variant(NamedTuple):
-    """One way of cutting; unit names a line of UNITS, parameters are that unit's own."""
-    id: str
-    unit: str
-    parameters: Mapping[str, int]
+class Variant(namedtuple("Variant", "id unit parameters")):
+    """One way of cutting: unit names a line of UNITS, parameters {name: integer} are that unit's own."""
+    __slots__ = ()
 
 
 VARIANTS = (
@@ -255,9 +223,9 @@ def suggestion(value: str, known: Iterable[str]) -> str:
 # --- 3. Reading a case: bytes to Case ---------------------------------------------------------------
 # Shape first (JSON, keys, types), then meaning (ids, references, quotes); all faults are gathered.
 
-class Unreadable(NamedTuple):
-    """Stands in the parsed tree for a value that JSON readers accept and this one refuses."""
-    problem: str
+class Unreadable(namedtuple("Unreadable", "problem")):
+    """Stands in the parsed tree for a value that JSON readers accept and this one refuses; problem is French."""
+    __slots__ = ()
 
 
 class RepeatedKeys(dict):
@@ -370,10 +338,9 @@ KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its 
 }
 
 
-class Key(NamedTuple):
-    name: str
-    kind: str
-    required: bool = False
+class Key(namedtuple("Key", "name kind required", defaults=(False,))):
+    """A member that an object of the file may have: its name, and its kind, a line of KINDS."""
+    __slots__ = ()
 
 
 CASE_KEYS = (Key("title", "text"), Key("description", "text"), Key("filters", "object"), Key("settings", "object"),
@@ -574,10 +541,9 @@ def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]],
 
 # Locating a quote: white space folded, otherwise to the letter.
 
-class Folded(NamedTuple):
+class Folded(namedtuple("Folded", "text starts")):
     """A text whose runs of white space are one space; word i begins at character starts[i]."""
-    text: str
-    starts: Sequence[int]
+    __slots__ = ()
 
 
 def fold(text: str) -> Folded:
@@ -1060,13 +1026,9 @@ def best_holder(trip: Trip) -> Optional[Tuple[int, str]]:
     return min(((rank, holder.id) for holder in trip.holders for rank in [trip.rank_of(holder.id)] if rank), default=None)
 
 
-class Stage(NamedTuple):
-    """A stage of loss: its test, its French name, what the table says of a loss, and what to try next."""
-    id: str
-    test: Callable[[Trip], Optional[Dict[str, Any]]]
-    label: str
-    detail: str
-    advice: str
+class Stage(namedtuple("Stage", "id test label detail advice")):
+    """A stage of loss: its test (Trip to dict or None), its French name, what the table says of it, what to try next."""
+    __slots__ = ()
 
 
 STAGES = (
@@ -1108,20 +1070,14 @@ def same_words_in(documents: Mapping[str, Document], quote: str, own: str, kept:
 
 # --- 8. Report: a case and its variants to the JSON's dict, and to the table -----------------------------
 
-class Verdict(NamedTuple):
-    """A required fact as one variant's context leaves it; loss is None when it is covered."""
-    fact: Fact
-    missing: int
-    loss: Optional[Dict[str, Any]]
+class Verdict(namedtuple("Verdict", "fact missing loss")):
+    """A required Fact as one context leaves it: how many of its words are missing, its loss (None when covered)."""
+    __slots__ = ()
 
 
-class Outcome(NamedTuple):
-    """A question's trip through one variant; kept are the spans of its context."""
-    question: Question
-    terms: Sequence[str]
-    hits: Sequence[Hit]
-    kept: Sequence[Span]
-    verdicts: Sequence[Verdict]
+class Outcome(namedtuple("Outcome", "question terms hits kept verdicts")):
+    """A Question's trip through one variant: terms searched, Hits, kept Spans of its context, Verdicts."""
+    __slots__ = ()
 
 
 def diagnose(case: Case) -> Dict[str, Any]:
@@ -1777,4 +1733,5 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 if __name__ == "__main__":
+    gc.disable()  # a run makes no cycles worth looking for, and it ends soon
     sys.exit(main())
