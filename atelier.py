@@ -45,8 +45,9 @@ import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import namedtuple  # typing's records would cost a tenth of the start-up
+from errno import EBADF, errorcode
 from functools import lru_cache
-from itertools import accumulate, islice
+from itertools import accumulate, islice, takewhile
 
 TYPE_CHECKING = False  # as in typing, which only a type checker needs here
 if TYPE_CHECKING:
@@ -62,34 +63,59 @@ class Span(namedtuple("Span", "document start end")):
     __slots__ = ()
 
 
-class Document(namedtuple("Document", "id title text metadata starts ends")):
-    """A source text; word i is text[starts[i]:ends[i]]; metadata is {key: text, number, boolean or list of texts}."""
+class Document(namedtuple("Document", "id title text metadata starts ends sections label")):
+    """A source text; word i is text[starts[i]:ends[i]]; metadata is {key: text, number, boolean or list of texts}.
+
+    sections are Sections in text order, none when it has no structure; label is what index_titles searches.
+    """
     __slots__ = ()
 
 
-class Fact(namedtuple("Fact", "id quote span")):
-    """A quote that an answer may need, with its Span in its document."""
+class Section(namedtuple("Section", "title metadata start end pieces")):
+    """Characters start to end of a document under one title; pieces are the (start, end) characters never to be cut."""
     __slots__ = ()
 
 
-class Question(namedtuple("Question", "id text answerable required_facts")):
-    """A text to search; answerable is a boolean, required_facts a tuple of fact ids."""
+class Quote(namedtuple("Quote", "text span")):
+    """A text to the letter, with its Span in its document."""
     __slots__ = ()
 
 
-class Settings(namedtuple("Settings", "filters top_k budget_words stop_words")):
-    """What a case may change: filters {metadata key: value wanted}, two integers, a tuple of words."""
+class Fact(namedtuple("Fact", "id quotes several")):
+    """What an answer may need: a tuple of Quotes, any of which proves it; several tells that the case gave alternatives."""
     __slots__ = ()
 
 
-class Case(namedtuple("Case", "file sha256 title documents facts questions settings")):
-    """A whole case file, checked: documents and facts by id, a tuple of questions; every quote is located."""
+class Question(namedtuple("Question", "id text answerable required_facts filters per_document")):
+    """A text to search; required_facts are fact ids; filters {key: condition} and per_document (or None) are its own."""
     __slots__ = ()
 
 
-class Passage(namedtuple("Passage", "id span words")):
-    """What is indexed and sent: an id, a Span, and words, the number of words that it costs."""
+class Settings(namedtuple("Settings", "filters top_k budget_words stop_words index_titles")):
+    """What a case may change: filters {metadata key: condition}, two integers, a tuple of words, a boolean."""
     __slots__ = ()
+
+
+class Case(namedtuple("Case", "file sha256 title documents facts questions settings variants")):
+    """A whole case file, checked: documents and facts by id, questions, variants; every quote is located."""
+    __slots__ = ()
+
+
+class Passage(namedtuple("Passage", "id span touched start end heading words")):
+    """What is indexed and sent: a heading (empty but for a continuation) and characters start to end of a document.
+
+    span holds the words wholly inside, touched those that are at least partly so; words is what it costs, heading included.
+    """
+    __slots__ = ()
+
+    @property
+    def heading_words(self) -> int:
+        return self.words - size([self.touched])
+
+    @property
+    def lead(self) -> int:
+        """The words that stand before the first whole one: they are sent, and prove nothing."""
+        return self.heading_words + self.span.start - self.touched.start
 
 
 class Cutting(namedtuple("Cutting", "by_id by_document")):
@@ -111,15 +137,15 @@ class Trip(namedtuple("Trip", "quote missing touching holders hits rank_of budge
     """All that the stages of loss may need to know about one uncovered quote.
 
     missing: the spans of the quote that the context lacks; touching: the admitted passages that hold
-    at least one of its words, in text order; holders: those that hold it whole; rank_of(passage id)
-    is a rank among the admitted matches of the question, None when unmatched; broken_filters: those
-    of the case's filters that keep out passages with words of the quote.
+    a part of it, in text order; holders: those that hold it whole; rank_of(passage id) is a rank
+    among the admitted matches of the question, None when unmatched; broken_filters: the filters that
+    keep out all that holds some word of the quote.
     """
     __slots__ = ()
 
 
-class Variant(namedtuple("Variant", "id unit parameters")):
-    """One way of cutting: unit names a line of UNITS, parameters {name: integer} are that unit's own."""
+class Variant(namedtuple("Variant", "id unit parameters question_filters", defaults=(True,))):
+    """One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own."""
     __slots__ = ()
 
 
@@ -135,14 +161,14 @@ TOKENIZER = "unicode61 remove_diacritics 2"
 # Grammar alone: the elided letters are here; words that carry a condition (sans, sauf, pas, hors, ni,
 # non, si, avant, après, entre, avec…) are not, nor is « dû ».
 STOP_WORDS = tuple("""
-    a à ai aie ait as au aux avait avez avoir avons c ce cela ces cet cette ceux ci combien comment d dans de des
-    du elle elles en es est et étaient était étant été être eu eux fait il ils j je jusqu l la là laquelle le
-    lequel les lesquels leur leurs lorsqu lui m ma me mes moi mon n ne nos notre nous on ont ou où par peut pour
-    pourquoi puis puisqu qu quand que quel quelle quelles quels qui quoi s sa se sera ses soi soit son sont suis
-    sur t ta te tes toi ton tu un une va vos votre vous y
+    a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien comment d dans
+    de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque l la là laquelle le
+    lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne nos notre nous on ont ou où
+    par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels qui quoi s sa se sera ses soi
+    soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
 
-DEFAULTS = Settings({}, 3, 120, STOP_WORDS)
+DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
 
 INVISIBLE = {  # they split FTS5's words but not str.split()'s
     "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
@@ -154,8 +180,9 @@ LINE_BREAK = r"(?:\r\n|\r(?!\n)|[\n\x85\u2028\u2029])"
 PARAGRAPH_BREAK = re.compile(LINE_BREAK + r"[^\S\r\n\x85\u2028\u2029]*" + LINE_BREAK)
 WORD = re.compile(r"\S+")
 # Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
+DASHES = "‐‑‒–—―−-"
 TERM = re.compile("[^\\W_]+(?:[\u0300-\u0331]+[^\\W_]*)*")
-ALLOWED_CONTROLS = "\t\n\r\x85\f"
+CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
 MAX_DEPTH = 50           # of nesting in a case file; the format needs 5
 MAX_DIGITS = 15          # of an integer: beyond, other JSON readers lose digits
 LISTED_PLACES = 10       # of an ambiguous quote
@@ -165,11 +192,11 @@ LISTED_LOSSES = 12       # under the table
 # --- 2. Errors: one class, one voice --------------------------------------------------------------
 
 class AtelierError(Exception):
-    """What the user can mend: one or several French sentences, `file : place : problem. Mend.`"""
+    """What the user can mend: one or several French sentences, `file : place : problem. Mend.`, fit for a terminal."""
 
     def __init__(self, *sentences: str):
-        super().__init__("\n".join(sentences))
-        self.sentences = sentences
+        self.sentences = [CONTROL.sub(lambda match: "\\x{:02x}".format(ord(match.group())), sentence) for sentence in sentences]
+        super().__init__("\n".join(self.sentences))
 
 
 class Faults:
@@ -182,6 +209,11 @@ class Faults:
     def add(self, place: str, problem: str) -> None:
         self.sentences.append(" : ".join(part for part in (self.file, place, problem) if part))
 
+    def extend(self, place: str, error: AtelierError) -> None:
+        """Add the sentences of an error that knows neither file nor place."""
+        for sentence in error.sentences:
+            self.add(place, sentence)
+
     def check(self) -> None:
         """Raise AtelierError when there is at least one fault."""
         if self.sentences:
@@ -192,9 +224,9 @@ def shown(value: Any) -> str:
     """A value as an error message quotes it: on one line, at most 80 characters."""
     if isinstance(value, str):
         return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
-    if isinstance(value, (dict, list)):
+    if isinstance(value, dict) or isinstance(value, list) and any(isinstance(each, (dict, list, Unreadable)) for each in value):
         return "un objet" if isinstance(value, dict) else "une liste"
-    return json.dumps(value)
+    return clip(json.dumps(value, ensure_ascii=False))
 
 
 def clip(text: str, width: int = 80) -> str:
@@ -217,7 +249,7 @@ def suggestion(value: str, known: Iterable[str]) -> str:
     near = get_close_matches(value, names, 1)
     if near:
         return "Vouliez-vous dire {} ?".format(shown(near[0]))
-    return "Possibles : {}{}.".format(", ".join(names[:12]), "…" if len(names) > 12 else "") if names else "Aucun n'est déclaré."
+    return "Possibles : {}{}.".format(", ".join(names[:12]), "…" if len(names) > 12 else "") if names else "Aucun n'est connu ici."
 
 
 # --- 3. Reading a case: bytes to Case ---------------------------------------------------------------
@@ -238,22 +270,34 @@ def decode(data: bytes) -> str:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise AtelierError("octet {} (0x{:02X}) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8.".format(
-            error.start, data[error.start])) from None
+        raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8.".format(
+            error.start, data[error.start], data.count(b"\n", 0, error.start) + 1)) from None
     return text[1:] if text.startswith("\ufeff") else text
 
 
 JSON_MESSAGES = (  # the beginnings of the standard parser's messages
-    ("Expecting property name", "un nom de clé entre guillemets droits est attendu (pas de virgule après le dernier élément)"),
-    ("Expecting ',' delimiter", "une virgule ou une fermeture manque"),
-    ("Expecting ':' delimiter", "le deux-points manque après la clé"),
-    ("Expecting value", "une valeur est attendue"),
+    ("Expecting property name", "un nom de clé entre guillemets droits est attendu"),
+    ("Expecting ',' delimiter", "il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\")"),
+    ("Expecting ':' delimiter", "il manque le deux-points après la clé"),
+    ("Expecting value", "une valeur est attendue (true, false et null s'écrivent en minuscules)"),
     ("Extra data", "du texte suit la fin du JSON"),
     ("Unterminated string", "ce texte n'a pas de guillemet fermant"),
     ("Invalid control character", "un retour à la ligne, une tabulation ou un caractère de contrôle est écrit tel quel ; écrivez \\n ou \\t"),
     ("Invalid \\", "une barre oblique inverse n'annonce rien de connu ; doublez-la"),
-    ("Illegal trailing comma", "une virgule suit le dernier élément ; ôtez-la"),
 )
+
+
+def explain_json(error: json.JSONDecodeError) -> str:
+    """Where a text stops being JSON, and how to mend it; the same sentence whatever the version of Python."""
+    before = error.doc[:error.pos + error.msg.startswith("Illegal trailing comma")].rstrip()
+    problem = next((french for english, french in JSON_MESSAGES if error.msg.startswith(english)), "syntaxe inattendue")
+    position = error.pos
+    if not error.doc.strip():
+        problem = "le fichier est vide"
+    elif before.endswith(",") and error.doc[len(before):].lstrip()[:1] in ("]", "}"):
+        position, problem = len(before) - 1, "une virgule suit le dernier élément ; ôtez-la"
+    line = error.doc.count("\n", 0, position) + 1
+    return "ligne {}, colonne {} : JSON invalide : {}.".format(line, position - error.doc.rfind("\n", 0, position), problem)
 
 
 def parse_json(text: str) -> Any:
@@ -285,8 +329,7 @@ def parse_json(text: str) -> Any:
     except RecursionError:
         raise AtelierError("imbrication démesurée de listes ou d'objets ; le format n'en demande que cinq niveaux.") from None
     except json.JSONDecodeError as error:
-        problem = next((french for english, french in JSON_MESSAGES if error.msg.startswith(english)), "syntaxe inattendue")
-        raise AtelierError("ligne {}, colonne {} : JSON invalide : {}.".format(error.lineno, error.colno, problem)) from None
+        raise AtelierError(explain_json(error)) from None
 
 
 def check_tree(tree: Any, faults: Faults) -> None:
@@ -311,10 +354,13 @@ def check_tree(tree: Any, faults: Faults) -> None:
 
 
 def check_characters(text: str, place: str, faults: Faults) -> None:
-    """Report the first control character and the first lone surrogate of a text, with its position."""
-    for match in islice(re.finditer("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]", text), 1):
-        kind = "moitié de paire UTF-16 isolée" if match.group() >= "\ud800" else "caractère de contrôle"
-        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; supprimez-le.".format(kind, ord(match.group()), match.start()))
+    """Report the first control character or lone surrogate of a text, with its position."""
+    match = CONTROL.search(text)
+    if match:
+        code = ord(match.group())
+        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(
+            "moitié de paire UTF-16 isolée" if code >= 0xD800 else "caractère de contrôle", code, match.start(),
+            "le texte semble mal décodé, réenregistrez-le en UTF-8" if 0x80 <= code < 0xA0 else "supprimez ce caractère"))
 
 
 def is_integer(value: Any) -> bool:
@@ -323,6 +369,15 @@ def is_integer(value: Any) -> bool:
 
 def is_metadata(value: Any) -> bool:
     return isinstance(value, (str, int, float)) or isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def is_condition(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return is_metadata(value)
+    return bool(value) and all(
+        kind_of(bound) != "booléen" and isinstance(bound, (str, int, float)) if name != "in" else
+        isinstance(bound, list) and all(isinstance(each, (str, int, float)) for each in bound)
+        for name, bound in value.items()) and set(value) <= set(OPERATORS)
 
 
 KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its test, and the words for what is expected
@@ -335,20 +390,27 @@ KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its 
     "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
     "list": (lambda value: isinstance(value, list), "une liste, entre crochets"),
     "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
+    "condition": (is_condition, "une valeur, ou un objet de « gte », « lte » (nombre ou date ISO) et « in » (liste)"),
+    "any": (lambda value: True, ""),
 }
 
 
-class Key(namedtuple("Key", "name kind required", defaults=(False,))):
+class Key(namedtuple("Key", "name kind required default", defaults=(False, None))):
     """A member that an object of the file may have: its name, and its kind, a line of KINDS."""
     __slots__ = ()
 
 
 CASE_KEYS = (Key("title", "text"), Key("description", "text"), Key("filters", "object"), Key("settings", "object"),
-             Key("documents", "list", True), Key("facts", "list", True), Key("questions", "list", True))
-SETTINGS_KEYS = (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"))
-DOCUMENT_KEYS = (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"), Key("file", "filled"))
-FACT_KEYS = (Key("id", "filled", True), Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position"))
-QUESTION_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"), Key("required_facts", "texts"))
+             Key("variants", "list"), Key("documents", "list", True), Key("facts", "list", True), Key("questions", "list", True))
+SETTINGS_KEYS = (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"), Key("index_titles", "flag"))
+DOCUMENT_KEYS = (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"), Key("file", "filled"),
+                 Key("sections", "list"), Key("structure", "filled"))
+SECTION_KEYS = (Key("title", "text"), Key("text", "filled", True))
+QUOTE_KEYS = (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position"))
+FACT_KEYS = (Key("id", "filled", True),) + tuple(key._replace(required=False) for key in QUOTE_KEYS) + (Key("any_of", "list"),)
+VARIANT_KEYS = (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"))
+QUESTION_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"), Key("required_facts", "texts"),
+                 Key("filters", "object"), Key("per_document", "count"))
 
 
 def read_object(value: Any, place: str, keys: Sequence[Key], faults: Faults, others: str = "") -> Dict[str, Any]:
@@ -361,7 +423,7 @@ def read_object(value: Any, place: str, keys: Sequence[Key], faults: Faults, oth
     kinds = {key.name: key.kind for key in keys}
     sound = {}
     for name, item in value.items():
-        where = "{}.{}".format(place, name).lstrip(".")
+        where = "{}.{}".format(place, name if name.strip() else '""').lstrip(".")
         if name not in kinds and not others:
             faults.add(where, "clé inconnue. " + suggestion(name, kinds))
         elif fits(item, kinds.get(name, others), where, faults):
@@ -413,10 +475,11 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
     case = read_object(tree, "", CASE_KEYS, faults)
     documents = read_documents(case, read, faults)
     facts = read_facts(case, documents, faults)
-    questions = read_questions(case, facts, faults)
+    questions = read_questions(case, facts, documents, faults)
     settings = read_settings(case, documents, faults)
+    variants = read_variants(case, documents, faults)
     faults.check()
-    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions, settings)
+    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions, settings, variants)
 
 
 def sha256(data: bytes) -> str:
@@ -427,37 +490,110 @@ def sha256(data: bytes) -> str:
 
 def read_settings(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Settings:
     settings = read_object(case.get("settings", {}), "settings", SETTINGS_KEYS, faults)
-    filters = read_object(case.get("filters", {}), "filters", (), faults, others="metadata")
-    sound = [document for document in documents.values() if document]
-    if len(sound) == len(documents):
-        check_filters(filters, sound, faults)
+    filters = read_filters(case.get("filters", {}), "filters", documents, faults)
+    judged = judged_metadata(documents)
+    if filters and judged and not any(broken_filters(filters, metadata) == {} for metadata in judged):
+        alone = [key for key, wanted in filters.items() if all(broken_filters({key: wanted}, metadata) for metadata in judged)]
+        for key in alone:
+            faults.add("filters." + key, "aucun document n'a {} pour cette clé. Valeurs présentes : {}.".format(
+                shown(filters[key]), present_values(key, judged)))
+        if not alone:
+            faults.add("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
     return DEFAULTS._replace(filters=filters, **{
         key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
 
 
-def check_filters(filters: Mapping[str, Any], documents: Sequence[Document], faults: Faults) -> None:
-    """Tell the filters that no document passes, alone or all together."""
-    alone = True
-    for key, wanted in filters.items():
-        if not any(broken_filters({key: wanted}, document.metadata) == {} for document in documents):
-            known = dict.fromkeys(name for document in documents for name in document.metadata)
-            found = [document.metadata[key] for document in documents if key in document.metadata]
-            faults.add("filters." + key, "aucun document n'a {} pour cette clé. {}".format(
-                shown(wanted), "Valeurs présentes : {}.".format(", ".join(dict.fromkeys(map(shown, found)))) if found
-                else suggestion(key, known)))
-            alone = False
-    if alone and documents and not any(broken_filters(filters, document.metadata) == {} for document in documents):
-        faults.add("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
+def read_variants(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Tuple[Variant, ...]:
+    """The case's own variants, in place of the four fixed ones."""
+    if case.get("variants") == []:
+        faults.add("variants", "liste vide ; ôtez la clé pour les quatre variantes fixes.")
+    variants = []
+    for place, value, item in read_list(case, "variants", VARIANT_KEYS, faults, others="any"):
+        unit = item.get("unit")
+        if unit not in UNITS:
+            if unit:
+                faults.add(place + ".unit", "unité {} inconnue. {}".format(shown(unit), suggestion(unit, UNITS)))
+            continue
+        known = {key.name for key in VARIANT_KEYS}
+        keys, own = UNITS[unit].keys, {name: each for name, each in value.items() if name not in known}
+        given = read_object(own, place, keys, faults)
+        parameters = {key.name: given.get(key.name, key.default) for key in keys}
+        if {"size", "overlap"} <= set(given) and given["overlap"] >= given["size"]:
+            faults.add(place + ".overlap", "recouvrement {} pour une taille de {} ; il doit être plus petit.".format(given["overlap"], given["size"]))
+        bare = [shown(id) for id, document in documents.items() if unit == "sections" and document and not document.sections]
+        if bare:
+            faults.add(place + ".unit", "sans structure : {} ; donnez-leur « sections » ou « structure », ou changez d'unité.".format(", ".join(bare)))
+        if "id" in item:
+            variants.append(Variant(item["id"], unit, parameters, item.get("question_filters", True)))
+    return tuple(variants) or VARIANTS
+
+
+# Filters: a condition is a value (equal, or contained in a list) or an object of OPERATORS.
+
+def kind_of(value: Any) -> str:
+    """What may be compared with what."""
+    return "booléen" if isinstance(value, bool) else "nombre" if isinstance(value, (int, float)) else "texte"
+
+
+def each_value(value: Any) -> List[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def is_among(found: Any, wanted: Sequence[Any]) -> bool:
+    return any(each == value and kind_of(each) == kind_of(value) for each in each_value(found) for value in wanted)
+
+
+OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
+    "gte": lambda found, bound: any(kind_of(each) == kind_of(bound) and each >= bound for each in each_value(found)),
+    "lte": lambda found, bound: any(kind_of(each) == kind_of(bound) and each <= bound for each in each_value(found)),
+    "in": is_among,
+}
+ISO_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
+
+
+def passes(found: Any, wanted: Any) -> bool:
+    """Whether a value of the metadata (None when absent) meets a condition."""
+    if isinstance(wanted, dict):
+        return all(OPERATORS[name](found, bound) for name, bound in wanted.items())
+    return found == wanted if isinstance(wanted, list) else is_among(found, [wanted])
 
 
 def broken_filters(filters: Mapping[str, Any], metadata: Mapping[str, Any]) -> Dict[str, Any]:
-    """The filters that a document does not pass: its value must be equal, or contain the one wanted."""
-    def passes(key, wanted):
-        found = metadata.get(key)
-        if isinstance(found, list) and not isinstance(wanted, list):
-            return wanted in found
-        return found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
-    return {key: wanted for key, wanted in filters.items() if not passes(key, wanted)}
+    """The conditions that some metadata do not meet."""
+    return {key: wanted for key, wanted in filters.items() if not passes(metadata.get(key), wanted)}
+
+
+def judged_metadata(documents: Mapping[str, Optional[Document]]) -> List[Mapping[str, Any]]:
+    """What filters see: the metadata of each section, or of a document that has none."""
+    return [judged.metadata for document in documents.values() if document for judged in document.sections or [document]]
+
+
+def present_values(key: str, judged: Iterable[Mapping[str, Any]]) -> str:
+    values = dict.fromkeys(shown(value) for metadata in judged for value in each_value(metadata.get(key)))
+    return ", ".join(islice(values, 12)) + (", …" if len(values) > 12 else "")
+
+
+def read_filters(value: Any, place: str, documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Any]:
+    """The sound conditions of a filter; keys that no metadata have, and comparisons of unlike things, are told."""
+    filters, judged = {}, judged_metadata(documents)
+    for key, wanted in read_object(value, place, (), faults, others="condition").items():
+        where = "{}.{}".format(place, key)
+        found = [each for metadata in judged for each in each_value(metadata.get(key))]
+        bounds = [wanted] if not isinstance(wanted, dict) else [bound for name, bound in wanted.items() if name in ("gte", "lte")]
+        compared = bounds + (each_value(wanted.get("in")) if isinstance(wanted, dict) else [])
+        compared = [each for bound in compared for each in each_value(bound)]
+        unlike = [each for each in compared if found and kind_of(each) not in map(kind_of, found)]
+        dates = [each for each in bounds + found if isinstance(wanted, dict) and bounds and isinstance(each, str) and not ISO_DATE.fullmatch(each)]
+        if not found and judged:
+            faults.add(where, "aucun document n'a cette clé parmi ses métadonnées. " + suggestion(key, dict.fromkeys(name for metadata in judged for name in metadata)))
+        elif unlike:
+            faults.add(where, "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
+                shown(unlike[0]), kind_of(unlike[0]), present_values(key, judged)))
+        elif dates:
+            faults.add(where, "{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(shown(dates[0])))
+        elif judged:
+            filters[key] = wanted
+    return filters
 
 
 def read_documents(case: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Optional[Document]]:
@@ -466,77 +602,239 @@ def read_documents(case: Mapping[str, Any], read: Callable[[str], bytes], faults
     if case.get("documents") == []:
         faults.add("documents", "liste vide ; donnez au moins un document.")
     for place, value, item in read_list(case, "documents", DOCUMENT_KEYS, faults, others="metadata"):
-        text = read_text(place, value, item, read, faults)
+        known = {key.name for key in DOCUMENT_KEYS}
+        metadata = {key: each for key, each in item.items() if key not in known}
+        given = [key for key in ("text", "file", "sections") if isinstance(value, dict) and key in value]
+        document = None
+        if isinstance(value, dict) and len(given) != 1:
+            faults.add(place, "il faut « text », « file » ou « sections », l'un des trois et un seul.")
+        elif given == ["sections"]:
+            document = join_sections(place, item, metadata, faults)
+        elif given:
+            document = read_text(place, item, metadata, read, faults)
         if "id" in item:
-            metadata = {key: value for key, value in item.items() if key not in {known.name for known in DOCUMENT_KEYS}}
-            documents.setdefault(item["id"], text and make_document(item["id"], item.get("title", ""), text, metadata))
+            documents.setdefault(item["id"], document)
     return documents
 
 
-def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any]) -> Document:
+def join_sections(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], faults: Faults) -> Optional[Document]:
+    """A document given as sections: their texts joined by a blank line; None when one is not sound."""
+    if "structure" in item:
+        faults.add(place + ".structure", "sans objet avec « sections » ; ôtez-la.")
+    if item.get("sections") == []:
+        faults.add(place + ".sections", "liste vide ; donnez au moins une section.")
+    sections, start = [], 0
+    for number, value in enumerate(item.get("sections", ())):
+        part = read_object(value, "{}.sections[{}]".format(place, number), SECTION_KEYS, faults, others="metadata")
+        own = {key: each for key, each in part.items() if key not in ("title", "text")}
+        sections.append((part.get("title", ""), own, start, part.get("text", "")))
+        start += len(part.get("text", "")) + 2
+    if not sections or not all(text for _, _, _, text in sections):
+        return None
+    text = "\n\n".join(text for _, _, _, text in sections)
+    return make_document(item.get("id", ""), item.get("title", ""), text, metadata, [
+        Section(title, {**metadata, **own}, start, start + len(part), ()) for title, own, start, part in sections])
+
+
+def read_text(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], read: Callable[[str], bytes],
+              faults: Faults) -> Optional[Document]:
+    """A document given as `text` or `file`, with the sections of its structure; None when it is not sound."""
+    where, text, structure = place + ".text", item.get("text"), item.get("structure")
+    if "file" in item:
+        where = "{}.file ({})".format(place, item["file"])
+        try:
+            text = decode(read(item["file"]))
+        except AtelierError as error:
+            faults.extend(where, error)
+            return None
+        check_characters(text, where, faults)
+        if not text.strip():
+            faults.add(where, "document vide ; donnez-lui un texte.")
+    if not text or not text.strip():
+        return None
+    title, header, sections, label = item.get("title", ""), {}, [], ""
+    if structure in STRUCTURES:
+        try:
+            found, header, sections = STRUCTURES[structure](text)
+            title = title or found
+            label = " ".join([header.get("reference", ""), title, *header.get("parties", ())])
+        except AtelierError as error:
+            faults.extend(where, error)
+            return None
+    elif structure:
+        faults.add(place + ".structure", "structure {} inconnue. {}".format(shown(structure), suggestion(structure, STRUCTURES)))
+    metadata = {**header, **metadata}
+    return make_document(item.get("id", ""), title, text, metadata, [
+        section._replace(metadata={**metadata, **section.metadata}) for section in sections], label)
+
+
+def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any], sections: Sequence[Section] = (), label: str = "") -> Document:
     """A document with the characters at which its words begin and end."""
     starts, ends = array("I"), array("I")
     for match in WORD.finditer(text):
         starts.append(match.start())
         ends.append(match.end())
-    return Document(id, title, text, metadata, starts, ends)
+    return Document(id, title, text, metadata, starts, ends, tuple(sections), label or title)
 
 
-def read_text(place: str, value: Any, item: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Optional[str]:
-    """The text of a document, from `text` or `file`; None when it is not sound."""
-    given = [key for key in ("text", "file") if isinstance(value, dict) and key in value]
-    if isinstance(value, dict) and len(given) != 1:
-        faults.add(place, "il faut « text » ou « file », l'un des deux et un seul.")
-    if given != ["file"] or "file" not in item:
-        return item.get("text")
-    where = "{}.file ({})".format(place, item["file"])
-    try:
-        text = decode(read(item["file"]))
-    except AtelierError as error:
-        for sentence in error.sentences:
-            faults.add(where, sentence)
-        return None
-    check_characters(text, where, faults)
-    if not text.strip():
-        faults.add(where, "document vide ; donnez-lui un texte.")
-    return text if text.strip() else None
+# Structures: a text to (title, metadata, sections); AtelierError (sentences without file) tells what is missing.
+
+ARTICLE = re.compile(r"""(?ix) \s* (?: article | art\.? | annexe ) \s+
+    (?P<number> \d+ (?: [.‑‐-] \d+ )* (?: er | ère )? | premi(?: er | ère ) | unique | [ivxlcdm]+ | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
+    (?: \s+ (?: bis | ter | quater | quinquies ) )? \s* (?: [:{}] .* | \.? ) \s*""".format(DASHES))
+CLAUSE = re.compile(r"\s*(\d+)(?:\.\d+)+[.)]?\s")
+HEADER_LINE = re.compile(r"\s*([^:]+?)\s*:\s*(.*\S)")
+HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
+ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+FENCE = re.compile(r" {0,3}(```+|~~~+)")
+
+
+def lines_of(text: str) -> Iterator[Tuple[int, str]]:
+    """(first character, text without its line end) of each line."""
+    start = 0
+    for line in text.splitlines(keepends=True):
+        yield start, line.rstrip("\r\n\x0b\x0c\x85\u2028\u2029")
+        start += len(line)
+
+
+def make_key(label: str) -> str:
+    """`Date de signature` gives date_de_signature."""
+    return "_".join("".join(c for c in unicodedata.normalize("NFD", label.lower()) if not is_mark(c)).split())
+
+
+def parse_contract(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
+    """A first line that is the title, `Clé : valeur` lines, a blank line, then articles and their numbered clauses."""
+    lines = list(lines_of(text))
+    first = next(number for number, (_, line) in enumerate(lines) if line.strip())
+    last = next((number for number in range(first + 1, len(lines)) if not lines[number][1].strip()), len(lines))
+    metadata, problems = {}, []
+    for number in range(first + 1, last):
+        match = HEADER_LINE.fullmatch(lines[number][1])
+        if match:
+            metadata[make_key(match.group(1))] = match.group(2)
+        else:
+            problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(number + 1, shown(lines[number][1])))
+    for rank, key in enumerate(HEADER_KEYS, first + 1):
+        if make_key(key) not in metadata:
+            problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
+                rank + 1, key, shown(lines[rank][1]) if rank < len(lines) else "la fin du texte"))
+    if problems:
+        raise AtelierError(*problems)
+    metadata["parties"] = metadata["parties"].split(" ; ")
+    return " ".join(lines[first][1].split()), metadata, make_sections(text, mark_articles(lines[last:]))
+
+
+def mark_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Optional[str]]]:
+    """(character, title) where a section begins, (character, None) where a clause does; a heading keeps what follows it."""
+    number, fresh, begun = None, False, False
+    for start, line in lines:
+        heading, clause = ARTICLE.fullmatch(line), CLAUSE.match(line)
+        if heading:
+            digits = re.match(r"\d+", heading.group("number"))
+            number = digits.group() if digits else "1" if heading.group("number").lower().startswith("premi") else None
+            yield start, " ".join(line.split())
+        elif line.strip() and not begun:
+            yield start, ""
+        elif clause and not fresh and number in (None, clause.group(1)):
+            yield start, None
+        if line.strip():
+            fresh, begun = bool(heading), True
+
+
+def parse_markdown(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
+    """ATX headings, outside code fences, begin sections; blank lines, outside them too, separate paragraphs."""
+    return "", {}, make_sections(text, mark_headings(text))
+
+
+def mark_headings(text: str) -> Iterator[Tuple[int, Optional[str]]]:
+    """As mark_articles, for paragraphs."""
+    fence, fresh, begun, blank = "", False, False, False
+    for start, line in lines_of(text):
+        opening = FENCE.match(line)
+        heading = None if fence else ATX_HEADING.fullmatch(line)
+        if heading:
+            yield start, " ".join((heading.group(1) or "").split())
+        elif line.strip() and not begun:
+            yield start, ""
+        elif line.strip() and blank and not fence and not fresh:
+            yield start, None
+        if line.strip():
+            fresh, begun = bool(heading), True
+        blank = not line.strip()
+        if opening and not fence:
+            fence = opening.group(1)
+        elif opening and opening.group(1).startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+
+
+def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List[Section]:
+    """Sections, from the characters where they (with a title) and their next pieces (with None) begin."""
+    sections: List[Section] = []
+    marks = list(marks)
+    for (start, title), (end, _) in zip(marks, marks[1:] + [(len(text), None)]):
+        end = start + len(text[start:end].rstrip())
+        if title is not None:
+            sections.append(Section(title, {}, start, end, []))
+        sections[-1].pieces.append((start, end))
+    return [section._replace(end=section.pieces[-1][1]) for section in sections]
 
 
 def read_facts(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Optional[Fact]]:
-    """Facts by id; None stands for one whose quote could not be located."""
+    """Facts by id; None stands for one whose quotes could not all be located."""
     facts: Dict[str, Optional[Fact]] = {}
     texts = FoldedTexts(documents)
-    for place, _, item in read_list(case, "facts", FACT_KEYS, faults):
-        name, quote, span = item.get("document"), item.get("quote"), None
-        if name is not None and name not in documents:
-            faults.add(place + ".document", "document {} inconnu. {}".format(shown(name), suggestion(name, documents)))
-        elif quote and documents.get(name):
-            try:
-                span = Span(name, *choose_place(quote, item.get("start"), name, texts))
-            except AtelierError as error:
-                faults.add(place + ".quote", "{} {}".format(shown(quote), error))
+    for place, value, item in read_list(case, "facts", FACT_KEYS, faults):
+        several = isinstance(value, dict) and "any_of" in value
+        if several and {"document", "quote", "start"} & set(value):
+            faults.add(place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
+        if several and item.get("any_of") == []:
+            faults.add(place + ".any_of", "liste vide ; donnez au moins une citation.")
+        parts = [("{}.any_of[{}]".format(place, number), part) for number, part in enumerate(item.get("any_of", ()))] if several else [
+            (place, {key.name: value[key.name] for key in QUOTE_KEYS if key.name in value} if isinstance(value, dict) else {})]
+        quotes = [read_quote(*part, documents, texts, faults) for part in parts]
         if "id" in item:
-            facts.setdefault(item["id"], span and Fact(item["id"], quote, span))
+            facts.setdefault(item["id"], Fact(item["id"], tuple(quotes), several) if quotes and all(quotes) else None)
     return facts
 
 
-def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]], faults: Faults) -> Tuple[Question, ...]:
+def read_quote(place: str, value: Any, documents: Mapping[str, Optional[Document]], texts: FoldedTexts, faults: Faults) -> Optional[Quote]:
+    """A quote with its one place in its document; None, and a fault, when it has none."""
+    item = read_object(value, place, QUOTE_KEYS, faults)
+    name, quote = item.get("document"), item.get("quote")
+    if name is not None and documents and name not in documents:
+        faults.add(place + ".document", "document {} inconnu. {}".format(shown(name), suggestion(name, documents)))
+    elif quote and documents.get(name):
+        try:
+            return Quote(quote, Span(name, *choose_place(quote, item.get("start"), name, texts)))
+        except AtelierError as error:
+            faults.add(place + ".quote", "{} {}".format(shown(quote), error))
+    return None
+
+
+def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]], documents: Mapping[str, Optional[Document]],
+                   faults: Faults) -> Tuple[Question, ...]:
     questions = []
     for place, value, item in read_list(case, "questions", QUESTION_KEYS, faults):
         required, answerable = item.get("required_facts", []), item.get("answerable", True)
         for number, fact in enumerate(required):
             where = "{}.required_facts[{}]".format(place, number)
-            if fact not in facts:
+            if "facts" in case and fact not in facts:
                 faults.add(where, "fait {} inconnu. {}".format(shown(fact), suggestion(fact, facts)))
             elif fact in required[:number]:
                 faults.add(where, "fait {} exigé deux fois ; ôtez-en un.".format(shown(fact)))
-        if answerable and not required and isinstance(value, dict) and value.get("required_facts", []) == []:
+        if isinstance(value, dict) and value.get("answerable", True) is not answerable:
+            pass  # its type is wrong: what it means is unknown
+        elif answerable and not required and isinstance(value, dict) and value.get("required_facts", []) == []:
             faults.add(place, "question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.")
-        if not answerable and required:
-            faults.add(place, "question dite sans réponse, avec des faits exigés ; ôtez les faits ou « answerable ».")
+        elif not answerable and required:
+            faults.add(place, "question déclarée sans réponse, mais qui exige des faits ; ôtez les faits ou « answerable ».")
+        filters = read_filters(item.get("filters", {}), place + ".filters", documents, faults)
         if {"id", "text"} <= set(item):
-            questions.append(Question(item["id"], item["text"], answerable, tuple(required)))
+            questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters, item.get("per_document")))
     return tuple(questions)
+
+
+STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 
 
 # Locating a quote: white space folded, otherwise to the letter.
@@ -611,32 +909,35 @@ def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts
     places = ", ".join(str(begin) for begin, _ in found[:LISTED_PLACES]) + (", …" if len(found) > LISTED_PLACES else "")
     if not found:
         others = [shown(other) for other, document in texts.documents.items() if document and any(occurrences(quote, texts[other]))]
-        raise AtelierError("n'est pas dans {}. {}{}".format(
-            shown(name), explain_absence(quote, here), " Texte exact dans {}.".format(", ".join(others)) if others else ""))
+        if others:
+            raise AtelierError("n'est pas dans {}, mais dans {} ; corrigez « document ».".format(shown(name), ", ".join(others)))
+        raise AtelierError("n'est pas dans {}. {}".format(shown(name), explain_absence(quote, here)))
     if start is None:
-        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; dites laquelle, par exemple \"start\": {}.".format(
+        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple \"start\": {}.".format(
             shown(name), places, found[0][0]))
-    raise AtelierError("ne commence pas au mot {} de {} ; corrigez « start » : {}.".format(start, shown(name), places))
+    raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(start, shown(name), places))
 
 
-# What a keyboard or a converter changes unseen: the French name of the difference, and what erases it.
-# From the slightest to the strongest; the strongest are given up first when looking for the culprits.
+# What a keyboard or a converter changes unseen: the French name of the difference, and what erases it,
+# from the slightest to the strongest; the strongest are given up first when looking for the culprits.
 ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
-    ("forme Unicode (NFC ou NFD)", lambda text: unicodedata.normalize("NFC", text)),
+    ("forme Unicode, NFC ou NFD", lambda text: unicodedata.normalize("NFC", text)),
     ("caractère invisible", lambda text: re.sub("[{}]".format("".join(INVISIBLE)), "", text)),
-    ("apostrophe (' ou ’)", lambda text: re.sub("[’‘ʼ′`´]", "'", text)),
-    ("guillemets", lambda text: re.sub("[«»“”„]", '"', text)),
-    ("tiret", lambda text: re.sub("[‐‑‒–—―−]", "-", text)),
-    ("points de suspension (… ou ...)", lambda text: text.replace("…", "...")),
-    ("ponctuation finale", lambda text: re.sub(r"[.,;:!?]+(?=\n|$)", "", text)),
-    ("ligature", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "OE").replace("æ", "ae")),
-    ("casse", str.casefold),
+    ("apostrophe, ' ou ’", lambda text: re.sub("[’‘ʼ′`´]", "'", text)),
+    ("guillemets", lambda text: re.sub("[\"«»“”„]", "", text)),
+    ("tiret", lambda text: re.sub("[{}]".format(DASHES), "-", text)),
+    ("points de suspension, … ou ...", lambda text: text.replace("…", "...")),
+    ("ponctuation", lambda text: re.sub(r"[.,;:!?()\[\]]", "", text)),
+    ("ligature", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
+    ("majuscules", str.casefold),
     ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
+    ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
 )
+COMPARED_WORDS = 200  # of an absent quote
 
 
 def erase(text: str, without: Sequence[str] = ()) -> str:
-    """The text after every eraser but some; a text of one word a line keeps its number of lines."""
+    """The text after every eraser but some."""
     for name, eraser in ERASERS:
         if name not in without:
             text = eraser(text)
@@ -654,61 +955,72 @@ def explain_absence(quote: str, folded: Folded) -> str:
     pieces = [" ".join(piece.split()) for piece in re.split(r"\[?(?:…|\.\.\.)\]?", quote)]
     if len(pieces) > 1 and all(piece in folded.text for piece in pieces):
         return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
-    start, end, differences = nearest_words(sought, words)
+    start, end, differences = nearest_words(sought[:COMPARED_WORDS], words)
     if start == end:
         return "Aucun de ses mots n'y figure : est-ce le bon document ?"
     return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez le texte.".format(
-        start, shown(" ".join(words[start:end])), ", ".join(differences[:4]) or "les espaces")
+        start, shown(" ".join(words[start:end])), ", ".join(differences[:3]))
 
 
 def nearest_words(sought: Sequence[str], words: Sequence[str]) -> Tuple[int, int, List[str]]:
     """(start, end, differences) of the words around the longest run that a quote shares with a text, spelling apart."""
     from difflib import SequenceMatcher
-    loose, erased = (erase("\n".join(each)).split("\n") for each in (sought, words))
+    loose, erased = ([erased_word(word) for word in each] for each in (sought, words))
     matcher = SequenceMatcher(None, erased, loose, autojunk=False)
     run = matcher.find_longest_match(0, len(erased), 0, len(loose))
-    if not run.size:
-        return 0, 0, []
+    if not run.size or not "".join(loose[run.b:run.b + run.size]).isalnum():
+        joined, limits = "".join(erased), list(accumulate(map(len, erased)))  # words may be cut or joined
+        at = joined.find("".join(loose)) if "".join(loose).isalnum() else -1
+        if at < 0:
+            return 0, 0, []
+        start, end = bisect_right(limits, at), bisect_left(limits, at + len("".join(loose))) + 1
+        return start, end, [tell_difference(words[start:end], sought)]
     start = max(0, run.a - run.b - 2)  # room for words added or left out
     matcher.set_seq1(erased[start:run.a - run.b + len(loose) * 5 // 4 + 3])
-    changes = trim(matcher.get_opcodes())
+    changes = trim(matcher.get_opcodes(), sought)
     differences = []
     for kind, a, b, c, d in changes:
         written, quoted = words[start + a:start + b], sought[c:d]
-        if kind == "equal":
-            pairs = list(zip(written, quoted))
-            edges = {0 - c, len(sought) - 1 - c}  # an edge of the quote may be a part of a word
-            differences += [spelling_difference(*pair) for at, pair in enumerate(pairs) if at not in edges or pair[1] not in pair[0]]
-        else:
-            differences.append("{} n'y est pas".format(shown(" ".join(quoted))) if not written else "{} manque à la citation".format(
-                shown(" ".join(written))) if not quoted else "{} y est écrit {}".format(shown(" ".join(quoted)), shown(" ".join(written))))
-    return start + changes[0][1], start + changes[-1][2], [each for each in dict.fromkeys(differences) if each]
+        if kind != "equal":
+            differences.append(tell_difference(written, quoted))
+        for at, (one, other) in enumerate(zip(written, quoted) if kind == "equal" else ()):
+            if one != other and not (c + at in (0, len(sought) - 1) and other in one):  # an edge may be a part of a word
+                differences.append(tell_difference([one], [other]))
+    return start + changes[0][1], start + changes[-1][2], differences
 
 
-def trim(changes: Sequence[Tuple[str, int, int, int, int]]) -> List[Tuple[str, int, int, int, int]]:
-    """Edit operations without the words of the text that stand before and after the quote."""
-    kept = [change for change in changes if change[0] != "delete" or change not in (changes[0], changes[-1])]
-    (kind, a, b, c, d), last = kept[0], kept[-1]
-    kept[0] = kind, max(a, b - (d - c)) if d > c else a, b, c, d
-    kind, a, b, c, d = kept[-1]
-    if len(kept) > 1:
-        kept[-1] = kind, a, min(b, a + (d - c)), c, d
-    return kept
+@lru_cache(maxsize=1 << 16)
+def erased_word(word: str) -> str:
+    return erase(word) or word
 
 
-def spelling_difference(written: str, quoted: str) -> str:
-    """Which erasers it takes to make two spellings of a word equal."""
+def tell_difference(written: Sequence[str], quoted: Sequence[str]) -> str:
+    """`« l'an » y est écrit « l’an » (apostrophe, ' ou ’)`."""
+    one, other = " ".join(written), " ".join(quoted)
+    if not one or not other:
+        return "{} manque à la citation".format(shown(one)) if one else "{} n'y est pas".format(shown(other))
     spared: List[str] = []
     for name, _ in reversed(ERASERS):
-        if erase(quoted, spared + [name]) == erase(written, spared + [name]):
+        if erase(one, spared + [name]) == erase(other, spared + [name]):
             spared.append(name)
-    return ", ".join(name for name, _ in ERASERS if name not in spared)
+    culprits = [name for name, _ in ERASERS if name not in spared]
+    return "{} y est écrit {}{}".format(shown(other), shown(one), " ({})".format(", ".join(culprits)) if erase(one) == erase(other) else "")
+
+
+def trim(changes: Sequence[Tuple[str, int, int, int, int]], sought: Sequence[str]) -> List[Tuple[str, int, int, int, int]]:
+    """Edit operations without the words of the text that stand before and after the quote."""
+    kept = [change for change in changes if change[0] != "delete" or change not in (changes[0], changes[-1])]
+    for edge in {0, len(kept) - 1}:
+        kind, a, b, c, d = kept[edge]
+        room = d - c if "".join(sought[c:d]).isalnum() or kind == "equal" else 0  # what stands for a lone sign is not its double
+        kept[edge] = (kind, max(a, b - room), b, c, d) if edge == 0 else (kind, a, min(b, a + room), c, d)
+    return kept
 
 
 # --- 4. Cutting: a case and a variant to passages ----------------------------------------------------
 
-def windows(words: int, size: int, overlap: int) -> List[Tuple[int, int]]:
-    """Half-open windows of size words, the first overlap of which repeat the window before.
+def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
+    """Half-open windows of size words (or characters), the first overlap of which repeat the window before.
 
     No window starts once one has reached the end; the last may be short.
     8 words, size 5, overlap 2: [(0, 5), (3, 8)].
@@ -719,55 +1031,106 @@ def windows(words: int, size: int, overlap: int) -> List[Tuple[int, int]]:
     if not is_integer(overlap) or not 0 <= overlap < size:
         raise AtelierError("recouvrement {} refusé ; il faut un entier de 0 à {} (taille {}).".format(shown(overlap), size - 1, size))
     step = size - overlap
-    return [(start, min(start + size, words)) for start in range(0, max(words - overlap, min(words, 1)), step)]
+    return [(start, min(start + size, count)) for start in range(0, max(count - overlap, min(count, 1)), step)]
 
 
-def cut_words(document: Document, size: int, overlap: int) -> List[Tuple[int, int]]:
-    """The (start, end) words of each passage, in text order."""
-    return windows(len(document.starts), size, overlap)
+# A unit gives, in text order, the (start character, end character, heading) of each passage of a document.
+
+def cut_words(document: Document, size: int, overlap: int) -> Iterator[Tuple[int, int, str]]:
+    for start, end in windows(len(document.starts), size, overlap):
+        yield document.starts[start], document.ends[end - 1], ""
 
 
-def cut_paragraphs(document: Document) -> List[Tuple[int, int]]:
-    """The (start, end) words of each paragraph; paragraphs are separated by blank lines."""
+def cut_chars(document: Document, size: int, overlap: int) -> Iterator[Tuple[int, int, str]]:
+    """Raw windows, which may cut a word."""
+    for start, end in windows(len(document.text), size, overlap):
+        yield start, end, ""
+
+
+def cut_paragraphs(document: Document) -> Iterator[Tuple[int, int, str]]:
+    """Paragraphs are separated by blank lines."""
     breaks = [bisect_left(document.starts, match.end()) for match in PARAGRAPH_BREAK.finditer(document.text)]
     limits = sorted({0, len(document.starts), *breaks})
-    return list(zip(limits, limits[1:]))
+    for start, end in zip(limits, limits[1:]):
+        yield document.starts[start], document.ends[end - 1], ""
 
 
-UNITS = {"words": cut_words, "paragraphs": cut_paragraphs}
+def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iterator[Tuple[int, int, str]]:
+    """A passage a section; one that is longer than max_chars is cut between its pieces, or at words when it has none."""
+    for section in document.sections:
+        low, high = bisect_left(document.starts, section.start), bisect_right(document.ends, section.end)
+        pieces = section.pieces or list(zip(document.starts[low:high], document.ends[low:high]))
+        (start, end), heading = pieces[0], ""
+        for piece in pieces[1:]:
+            if len(heading) + bool(heading) + piece[1] - start > max_chars:
+                yield start, end, heading
+                start, heading = piece[0], section.title + " (suite)" if repeat_title and section.title else ""
+            end = piece[1]
+        yield start, end, heading
+
+
+class Unit(namedtuple("Unit", "cut keys")):
+    """A way of cutting: its function, whose parameters are its Keys."""
+    __slots__ = ()
+
+
+WINDOW_KEYS = (Key("size", "count", True), Key("overlap", "position", default=0))
+UNITS = {
+    "words": Unit(cut_words, WINDOW_KEYS),
+    "paragraphs": Unit(cut_paragraphs, ()),
+    "chars": Unit(cut_chars, WINDOW_KEYS),
+    "sections": Unit(cut_sections, (Key("max_chars", "count", True), Key("repeat_title", "flag", default=False))),
+}
 
 
 def cut(documents: Mapping[str, Document], variant: Variant) -> Cutting:
     """The passages of every document; ids are zero-padded so that text order is reading order."""
     by_document = {}
     for document in documents.values():
-        spans = UNITS[variant.unit](document, **variant.parameters)
-        width = max(4, len(str(len(spans))))
-        by_document[document.id] = [
-            Passage("{}#{:0{}}".format(document.id, number, width), Span(document.id, start, end), end - start)
-            for number, (start, end) in enumerate(spans, 1)]
+        pieces = list(UNITS[variant.unit].cut(document, **variant.parameters))
+        width = max(4, len(str(len(pieces))))
+        by_document[document.id] = [make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
+                                    for number, piece in enumerate(pieces, 1)]
     return Cutting({passage.id: passage for passages in by_document.values() for passage in passages}, by_document)
 
 
-def text_of(documents: Mapping[str, Document], span: Span) -> str:
-    """The exact slice of the source from the first word of a span to its last, line breaks kept."""
-    document = documents[span.document]
-    return document.text[document.starts[span.start]:document.ends[span.end - 1]] if span.start < span.end else ""
+def make_passage(document: Document, id: str, start: int, end: int, heading: str) -> Passage:
+    touched = Span(document.id, bisect_right(document.ends, start), bisect_left(document.starts, end))
+    first, last = bisect_left(document.starts, start), bisect_right(document.ends, end)
+    span = touched if (first, last) == touched[1:] else Span(document.id, first, max(first, last))
+    return Passage(id, span, touched, start, end, heading, len(heading.split()) + size([touched]))
+
+
+def words_of(document: Document, span: Span) -> str:
+    """The exact slice of a document from the first word of a span, which is not empty, to its last."""
+    return document.text[document.starts[span.start]:document.ends[span.end - 1]]
+
+
+def text_of(documents: Mapping[str, Document], passage: Passage, kept: Optional[int] = None) -> str:
+    """A passage as it is sent: its heading, and the exact slice of the source; cut after kept words when they are told."""
+    text = (passage.heading + "\n" if passage.heading else "") + documents[passage.span.document].text[passage.start:passage.end]
+    if kept is None or kept >= passage.words:
+        return text
+    return text[:next(islice(WORD.finditer(text), kept - 1, None)).end()] if kept else ""
+
+
+def overlapping(items: Sequence[Any], start: int, end: int, limits: Callable[[Any], Any] = lambda item: item) -> List[Any]:
+    """The items that share a position with start … end; limits gives their .start and .end, both in order."""
+    low, high = 0, len(items)
+    while low < high:  # bisect has no key before Python 3.10
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if limits(items[middle]).end <= start else (low, middle)
+    return list(takewhile(lambda item: limits(item).start < end, islice(items, low, None)))
 
 
 def touching(cutting: Cutting, span: Span) -> List[Passage]:
-    """The passages that hold at least one word of a span, in text order."""
-    passages = cutting.by_document[span.document]
-    low, high = 0, len(passages)
-    while low < high:  # bisect has no key before Python 3.10
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if passages[middle].span.end <= span.start else (low, middle)
-    found = []
-    for passage in islice(passages, low, None):
-        if passage.span.start >= span.end:
-            break
-        found.append(passage)
-    return found
+    """The passages that hold at least a part of a word of a span, in text order."""
+    return overlapping(cutting.by_document[span.document], span.start, span.end, lambda passage: passage.touched)
+
+
+def sections_of(document: Document, passage: Passage) -> List[Section]:
+    """The sections that a passage overlaps, by their characters."""
+    return overlapping(document.sections, passage.start, passage.end)
 
 
 def holds(passage: Passage, span: Span) -> bool:
@@ -894,7 +1257,7 @@ class Index:
         self.scored = query, admitted
 
     def best(self, query: str, limit: int, admitted: Optional[FrozenSet[str]] = None) -> List[Tuple[str, float]]:
-        """The (passage id, score) of the best matches, in order."""
+        """The (passage id, score) of the best matches, in order; all of them when limit is -1."""
         def work():
             self._score(query, admitted)
             return self.database.execute("SELECT number, score FROM scores ORDER BY score, number LIMIT ?", (limit,)).fetchall()
@@ -964,8 +1327,9 @@ def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Kept]) -> List[Sp
     for kept in context:
         if kept.passage not in by_id:
             raise AtelierError("passage {} inconnu de cette variante. {}".format(shown(kept.passage), suggestion(kept.passage, by_id)))
-        span = by_id[kept.passage].span
-        spans.append(span._replace(end=min(span.end, span.start + kept.words)))
+        passage = by_id[kept.passage]
+        start, end = passage.span.start, passage.span.start + kept.words - passage.lead
+        spans.append(passage.span._replace(end=max(start, min(passage.span.end, end))))
     return spans
 
 
@@ -992,7 +1356,7 @@ def filtered_out(trip: Trip) -> Optional[Dict[str, Any]]:
 
 
 def not_indexed(trip: Trip) -> Optional[Dict[str, Any]]:
-    return {} if missing_spans(trip.quote, [passage.span for passage in trip.touching]) else None
+    return {} if missing_spans(trip.quote, [passage.touched for passage in trip.touching]) else None
 
 
 def cut_by_budget(trip: Trip) -> Optional[Dict[str, Any]]:
@@ -1003,7 +1367,7 @@ def cut_by_budget(trip: Trip) -> Optional[Dict[str, Any]]:
         after = [rest for part in left for rest in missing_spans(part, [span])]
         if size(after) < size(left):
             end = min(span.end, max(part.end for part in left if part.start < span.end))
-            carried = {"passage": hit.passage.id, "rank": hit.rank, "words_over": before + end - span.start - trip.budget_words}
+            carried = {"passage": hit.passage.id, "rank": hit.rank, "words_over": before + hit.passage.lead + end - span.start - trip.budget_words}
         left, before = after, before + hit.passage.words
     return None if left else carried
 
@@ -1036,13 +1400,13 @@ STAGES = (
           "Vérifiez le filtre et les métadonnées du document."),
     Stage("not_indexed", not_indexed, "absente de l'index", "{missing}",
           "Le découpage laisse ces mots de côté : changez-le."),
-    Stage("cut_by_budget", cut_by_budget, "coupée par le budget", "{passage}, rang {rank}, {words_over} de trop",
+    Stage("cut_by_budget", cut_by_budget, "coupée par le budget", "{passage}, rang {rank}, il manque {words_over} au budget",
           "La preuve est trouvée, mais trop loin : passages plus courts, moins de répétitions, ou budget plus grand."),
     Stage("split_at_boundary", split_at_boundary, "coupée par le découpage", "{pieces}",
           "Une limite traverse la citation : déplacez-la (paragraphes, recouvrement), ou scindez le fait."),
     Stage("not_matched", not_matched, "sans mot commun avec la question", "{passage}",
           "Le corpus le dit autrement : comparez les termes de la question à ceux du passage."),
-    Stage("ranked_too_low", ranked_too_low, "classée trop loin", "{passage}, rang {rank}",
+    Stage("ranked_too_low", ranked_too_low, "classée trop bas", "{passage}, rang {rank}",
           "Le passage est trouvé sous le top_k : voyez quels passages le précèdent, et par quels termes."),
 )
 
@@ -1060,30 +1424,34 @@ def find_loss(trip: Trip) -> Dict[str, Any]:
     raise AssertionError("no stage of loss holds for {}".format(trip.quote))
 
 
-def same_words_in(documents: Mapping[str, Document], quote: str, own: str, kept: Sequence[Span]) -> List[str]:
+def same_words_in(documents: Mapping[str, Document], quote: Quote, kept: Sequence[Span]) -> List[str]:
     """The other documents from which the context holds the very words of a quote."""
-    needle = " ".join(quote.split())
     return list(dict.fromkeys(
-        span.document for span in union(kept) if span.document != own and span.start < span.end
-        and any(occurrences(needle, fold(text_of(documents, span))))))
+        span.document for span in union(kept) if span.document != quote.span.document and span.start < span.end
+        and any(occurrences(quote.text, fold(words_of(documents[span.document], span))))))
 
 
 # --- 8. Report: a case and its variants to the JSON's dict, and to the table -----------------------------
 
-class Verdict(namedtuple("Verdict", "fact missing loss")):
-    """A required Fact as one context leaves it: how many of its words are missing, its loss (None when covered)."""
+class Attempt(namedtuple("Attempt", "quote missing loss")):
+    """A Quote as one context leaves it: how many of its words are missing, its loss (None when covered)."""
     __slots__ = ()
 
 
-class Outcome(namedtuple("Outcome", "question terms hits kept verdicts")):
-    """A Question's trip through one variant: terms searched, Hits, kept Spans of its context, Verdicts."""
+class Verdict(namedtuple("Verdict", "fact attempts chosen")):
+    """A required Fact: an Attempt for each of its quotes, and the one that speaks for it."""
+    __slots__ = ()
+
+
+class Outcome(namedtuple("Outcome", "question terms hits kept verdicts no_hits")):
+    """A Question's trip through one variant: terms searched, Hits, kept Spans of its context, Verdicts, why no hits."""
     __slots__ = ()
 
 
 def diagnose(case: Case) -> Dict[str, Any]:
     """The whole report, as a dict ready for JSON."""
     terms = search_terms((question.text for question in case.questions), case.settings.stop_words)
-    variants = in_threads([lambda go_on, variant=variant: diagnose_variant(case, variant, terms, go_on) for variant in VARIANTS],
+    variants = in_threads([lambda go_on, variant=variant: diagnose_variant(case, variant, terms, go_on) for variant in case.variants],
                           worth_it=sum(len(document.starts) for document in case.documents.values()) > 20_000)
     return {
         "atelier": __version__,
@@ -1091,7 +1459,7 @@ def diagnose(case: Case) -> Dict[str, Any]:
         "warnings": find_warnings(case, variants),
         "case": describe_case(case),
         "settings": {"filters": case.settings.filters, "top_k": case.settings.top_k, "budget_words": case.settings.budget_words,
-                     "tokenizer": TOKENIZER, "stop_words": list(case.settings.stop_words)},
+                     "tokenizer": TOKENIZER, "stop_words": list(case.settings.stop_words), "index_titles": case.settings.index_titles},
         "variants": variants,
     }
 
@@ -1122,79 +1490,157 @@ def in_threads(tasks: Sequence[Callable[[Callable[[], None]], Any]], worth_it: b
 def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]], go_on: Callable[[], None]) -> Dict[str, Any]:
     """One variant's part of the report; terms are those of each question, in order; go_on is called all along."""
     cutting = cut(case.documents, variant)
-    index = Index(cutting.by_id, lambda id: go_on() or text_of(case.documents, cutting.by_id[id].span))
-    admitted = admit(case, cutting)
-    slice_text = lru_cache(None)(lambda span: text_of(case.documents, span))  # many questions find the same passages
+
+    def searched(id):
+        go_on()
+        label = case.documents[cutting.by_id[id].span.document].label if case.settings.index_titles else ""
+        return label + "\n" + text_of(case.documents, cutting.by_id[id])
+    index = Index(cutting.by_id, searched)
+    admit = lru_cache(None)(lambda key: admitted_ids(case.documents, cutting, json.loads(key)))  # questions share filters
+    slice_text = lru_cache(None)(lambda *kept: text_of(case.documents, *kept))  # and find the same passages
     try:
-        outcomes = [go_on() or follow(case, cutting, index, admitted, *pair) for pair in zip(case.questions, terms)]
+        outcomes = []
+        for question, searched_terms in zip(case.questions, terms):
+            go_on()
+            conditions = [case.settings.filters] + ([question.filters] if variant.question_filters else [])
+            outcomes.append(follow(case, cutting, index, conditions, admit(json.dumps(conditions)),
+                                   question if variant.question_filters else question._replace(per_document=None), searched_terms))
         return {
             "id": variant.id,
             "chunking": {"unit": variant.unit, **variant.parameters},
+            "question_filters": variant.question_filters,
             "summary": summarize(case, cutting, outcomes),
             "passages": {document: [[passage.span.start, passage.span.end] for passage in passages]
                          for document, passages in cutting.by_document.items()},
-            "questions": [describe_outcome(slice_text, index, outcome) for outcome in outcomes],
+            "questions": [describe_outcome(case.documents, slice_text, index, *pair) for pair in zip(case.questions, outcomes)],
         }
     finally:
         index.close()
 
 
-def admit(case: Case, cutting: Cutting) -> Optional[FrozenSet[str]]:
-    """The ids of the passages that the case's filters admit; None when nothing is filtered."""
-    if not case.settings.filters:
+def admitted_ids(documents: Mapping[str, Document], cutting: Cutting, conditions: Sequence[Mapping[str, Any]]) -> Optional[FrozenSet[str]]:
+    """The ids of the passages all of whose sections (or whose document, without) pass; None when nothing is filtered."""
+    if not any(conditions):
         return None
-    return frozenset(passage.id for document, passages in cutting.by_document.items() for passage in passages
-                     if not broken_filters(case.settings.filters, case.documents[document].metadata))
+    admitted = []
+    for name, passages in cutting.by_document.items():
+        document = documents[name]
+        broken = {id(judged): breaks(conditions, [judged]) for judged in (document, *document.sections)}
+        admitted += [passage.id for passage in passages
+                     if not any(broken[id(judged)] for judged in sections_of(document, passage) or [document])]
+    return frozenset(admitted)
 
 
-def follow(case: Case, cutting: Cutting, index: Index, admitted: Optional[FrozenSet[str]], question: Question,
-           terms: Sequence[str]) -> Outcome:
+def breaks(conditions: Sequence[Mapping[str, Any]], judged: Iterable[Any]) -> Dict[str, Any]:
+    """The conditions that some documents or sections do not meet."""
+    return {key: wanted for each in judged for filters in conditions for key, wanted in broken_filters(filters, each.metadata).items()}
+
+
+def follow(case: Case, cutting: Cutting, index: Index, conditions: Sequence[Mapping[str, Any]], admitted: Optional[FrozenSet[str]],
+           question: Question, terms: Sequence[str]) -> Outcome:
     """Search a question, assemble its context, and judge each fact that it requires."""
     query = make_query(terms)
-    found = [(cutting.by_id[id], score) for id, score in index.best(query, case.settings.top_k, admitted)]
-    kept = assemble([passage.words for passage, _ in found], case.settings.budget_words)
-    hits = [Hit(rank, passage, score, words) for rank, ((passage, score), words) in enumerate(zip(found, kept), 1)]
+    found = index.best(query, -1 if question.per_document else case.settings.top_k, admitted)
+    if question.per_document:
+        found = best_of_each(found, cutting, question.per_document)
+    kept = assemble([cutting.by_id[id].words for id, _ in found], case.settings.budget_words)
+    hits = [Hit(rank, cutting.by_id[id], score, words) for rank, ((id, score), words) in enumerate(zip(found, kept), 1)]
     spans = kept_spans(cutting.by_id, [Kept(hit.passage.id, hit.kept) for hit in hits if hit.kept])
 
-    def rank_of(id):
-        return index.rank(query, id, admitted)
-    verdicts = [judge(case, cutting, case.facts[fact], hits, spans, rank_of) for fact in question.required_facts]
-    return Outcome(question, terms, hits, spans, verdicts)
+    def find_trip(quote, missing):
+        passages = touching(cutting, quote.span)
+        inside = [passage for passage in passages if admitted is None or passage.id in admitted]
+        return Trip(quote.span, missing, inside, [passage for passage in inside if holds(passage, quote.span)], hits,
+                    lambda id: index.rank(query, id, admitted), case.settings.budget_words,
+                    find_broken(case.documents[quote.span.document], quote.span, passages, inside, conditions))
+    verdicts = [judge(case.facts[fact], case.documents, spans, find_trip) for fact in question.required_facts]
+    no_hits = None if hits else "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
+    return Outcome(question, terms, hits, spans, verdicts, no_hits)
 
 
-def judge(case: Case, cutting: Cutting, fact: Fact, hits: Sequence[Hit], kept: Sequence[Span],
-          rank_of: Callable[[str], Optional[int]]) -> Verdict:
-    """Whether the kept spans cover a fact and, when they do not, where it was lost."""
-    missing = missing_spans(fact.span, kept)
-    if not missing:
-        return Verdict(fact, 0, None)
-    passages = touching(cutting, fact.span)
-    trip = Trip(fact.span, missing, passages, [passage for passage in passages if holds(passage, fact.span)], hits, rank_of,
-                case.settings.budget_words, broken_filters(case.settings.filters, case.documents[fact.span.document].metadata))
-    loss = find_loss(trip)
-    twins = same_words_in(case.documents, fact.quote, fact.span.document, kept)
-    return Verdict(fact, size(missing), {**loss, "same_words_in": twins} if twins else loss)
+def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
+    """The first limit matches of each document, in the order of all."""
+    room: Dict[str, int] = {}
+    kept = []
+    for id, score in found:
+        name = cutting.by_id[id].span.document
+        room[name] = room.get(name, limit) - 1
+        if room[name] >= 0:
+            kept.append((id, score))
+    return kept
+
+
+def find_broken(document: Document, quote: Span, touched: Sequence[Passage], inside: Sequence[Passage],
+                conditions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+    """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
+    whole = document.sections or [document]
+    if all(breaks(conditions, [judged]) for judged in whole):
+        return breaks(conditions, whole)
+    gaps = missing_spans(quote, [passage.touched for passage in inside])
+    outside = [passage for passage in touched if passage not in inside
+               and any(passage.touched.start < gap.end and gap.start < passage.touched.end for gap in gaps)]
+    return breaks(conditions, [judged for passage in outside for judged in sections_of(document, passage) or [document]])
+
+
+def judge(fact: Fact, documents: Mapping[str, Document], kept: Sequence[Span],
+          find_trip: Callable[[Quote, Sequence[Span]], Trip]) -> Verdict:
+    """Whether the kept spans cover a fact and, for each of its quotes that they do not, where it was lost."""
+    attempts = []
+    for quote in fact.quotes:
+        missing, loss = missing_spans(quote.span, kept), None
+        if missing:
+            loss, twins = find_loss(find_trip(quote, missing)), same_words_in(documents, quote, kept)
+            loss = {**loss, "same_words_in": twins} if twins else loss
+        attempts.append(Attempt(quote, size(missing), loss))
+    return Verdict(fact, attempts, min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span])))
 
 
 def summarize(case: Case, cutting: Cutting, outcomes: Sequence[Outcome]) -> Dict[str, Any]:
     """The counts of one variant, over the answerable questions."""
     judged = [outcome for outcome in outcomes if outcome.question.answerable]
     verdicts = [verdict for outcome in judged for verdict in outcome.verdicts]
-    lost = [verdict.loss["stage"] for verdict in verdicts if verdict.loss]
+    lost = [verdict.chosen.loss["stage"] for verdict in verdicts if verdict.chosen.loss]
     lengths = sorted(passage.words for passage in cutting.by_id.values())
     return {
         "passages_indexed": len(lengths),
         "words_indexed": sum(lengths),
-        "complete_contexts": sum(bool(is_complete(outcome.question, [not verdict.loss for verdict in outcome.verdicts])) for outcome in judged),
+        "complete_contexts": sum(bool(is_complete(outcome.question, [not verdict.chosen.loss for verdict in outcome.verdicts])) for outcome in judged),
         "answerable_questions": len(judged),
         "facts_covered": len(verdicts) - len(lost),
         "facts_required": len(verdicts),
-        "facts_whole": sum(any(holds(passage, verdict.fact.span) for passage in touching(cutting, verdict.fact.span)) for verdict in verdicts),
+        "facts_whole": sum(any(holds(passage, quote.span) for quote in verdict.fact.quotes for passage in touching(cutting, quote.span))
+                           for verdict in verdicts),
+        "recall_at": recall_at(judged, case.settings.top_k),
         "words_sent": sum(hit.kept for outcome in judged for hit in outcome.hits),
         "redundant_words": sum(redundant_words(outcome.kept) for outcome in judged),
         "losses": {stage.id: lost.count(stage.id) for stage in STAGES if stage.id in lost},
         "passage_words": {"min": lengths[0], "median": median(lengths), "max": lengths[-1]},
+        **count_mixed(case.documents, cutting),
     }
+
+
+def recall_at(outcomes: Sequence[Outcome], top_k: int) -> Optional[List[float]]:
+    """For k = 1 … top_k, the mean share of a question's required facts that one hit of rank <= k holds whole.
+
+    Before the budget; all the hits of a question with per_document count at every k.  None without question.
+    """
+    def first_rank(outcome, verdict):
+        ranks = [hit.rank for hit in outcome.hits for quote in verdict.fact.quotes
+                 if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span)]
+        return min(ranks, default=top_k + 1) if not outcome.question.per_document else 1 if ranks else top_k + 1
+    ranks = [[first_rank(outcome, verdict) for verdict in outcome.verdicts] for outcome in outcomes]
+    return [round(sum(sum(rank <= k for rank in each) / len(each) for each in ranks) / len(ranks), 9)
+            for k in range(1, top_k + 1)] if ranks else None
+
+
+def count_mixed(documents: Mapping[str, Document], cutting: Cutting) -> Dict[str, Any]:
+    """How many passages overlap two sections or more and, for each metadata key of sections, two values or more."""
+    overlapped = [sections_of(documents[name], passage) for name, passages in cutting.by_document.items() if documents[name].sections
+                  for passage in passages]
+    keys = sorted({key for document in documents.values() for section in document.sections for key in section.metadata
+                   if section.metadata[key] != document.metadata.get(key)})
+    return {"mixed_passages": sum(len(sections) > 1 for sections in overlapped), "mixed_by": {
+        key: sum(len({json.dumps(section.metadata.get(key)) for section in sections}) > 1 for sections in overlapped) for key in keys}}
 
 
 def median(ordered: Sequence[int]) -> Any:
@@ -1216,18 +1662,17 @@ def describe_case(case: Case) -> Dict[str, Any]:
     }
 
 
-def describe_outcome(slice_text: Callable[[Span], str], index: Index, outcome: Outcome) -> Dict[str, Any]:
-    question = outcome.question
-    no_hits = None if outcome.hits else "no_match" if outcome.terms else "no_term"
-    hits = [describe_hit(hit, slice_text) for hit in outcome.hits]
+def describe_outcome(documents: Mapping[str, Document], slice_text: Callable[..., str], index: Index, question: Question,
+                     outcome: Outcome) -> Dict[str, Any]:
     facts = [describe_verdict(verdict) for verdict in outcome.verdicts]
     return {
         "id": question.id, "text": question.text, "answerable": question.answerable,
+        "filters": question.filters, "per_document": question.per_document,
         "terms": [{"term": term, "passages": index.count(term)} for term in outcome.terms],
         "query": make_query(outcome.terms),
-        "no_hits": no_hits,
-        "hits_before_budget": hits,
-        "context": [describe_kept(hit, slice_text) for hit in outcome.hits if hit.kept],
+        "no_hits": outcome.no_hits,
+        "hits_before_budget": [describe_hit(documents, hit, slice_text) for hit in outcome.hits],
+        "context": [describe_kept(hit, span, slice_text) for hit, span in zip(outcome.hits, outcome.kept)],
         "words_sent": sum(hit.kept for hit in outcome.hits),
         "redundant_words": redundant_words(outcome.kept),
         "facts": facts,
@@ -1235,36 +1680,59 @@ def describe_outcome(slice_text: Callable[[Span], str], index: Index, outcome: O
     }
 
 
-def describe_hit(hit: Hit, slice_text: Callable[[Span], str]) -> Dict[str, Any]:
-    return {"rank": hit.rank, "passage": hit.passage.id, **hit.passage.span._asdict(), "words": hit.passage.words,
-            "kept_words": hit.kept, "score": round(hit.score, 9), "text": slice_text(hit.passage.span)}
+def describe_hit(documents: Mapping[str, Document], hit: Hit, slice_text: Callable[..., str]) -> Dict[str, Any]:
+    passage = hit.passage
+    return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words, "heading_words": passage.heading_words,
+            "kept_words": hit.kept, "score": round(hit.score, 9),
+            "sections": [section.title for section in sections_of(documents[passage.span.document], passage)], "text": slice_text(passage)}
 
 
-def describe_kept(hit: Hit, slice_text: Callable[[Span], str]) -> Dict[str, Any]:
-    span = hit.passage.span._replace(end=hit.passage.span.start + hit.kept)
+def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Dict[str, Any]:
     return {"rank": hit.rank, "passage": hit.passage.id, **span._asdict(), "words": hit.kept,
-            "truncated": hit.kept < hit.passage.words, "text": slice_text(span)}
+            "heading_words": min(hit.kept, hit.passage.heading_words), "truncated": hit.kept < hit.passage.words,
+            "text": slice_text(hit.passage, hit.kept)}
 
 
 def describe_verdict(verdict: Verdict) -> Dict[str, Any]:
-    span = verdict.fact.span
-    return {"id": verdict.fact.id, "document": span.document, "quote": verdict.fact.quote, "start": span.start, "end": span.end,
-            "words": size([span]), "words_covered": size([span]) - verdict.missing, "covered": verdict.loss is None, "loss": verdict.loss}
+    """The figures of the quote that speaks for a fact and, when it has alternatives, those of each."""
+    described = {"id": verdict.fact.id, **describe_attempt(verdict.chosen)}
+    if verdict.fact.several:
+        described["alternatives"] = [describe_attempt(attempt) for attempt in verdict.attempts]
+        described["covered_by"] = verdict.attempts.index(verdict.chosen) if verdict.chosen.loss is None else None
+    return described
+
+
+def describe_attempt(attempt: Attempt) -> Dict[str, Any]:
+    quote, words = attempt.quote, size([attempt.quote.span])
+    return {"document": quote.span.document, "quote": quote.text, "start": quote.span.start, "end": quote.span.end,
+            "words": words, "words_covered": words - attempt.missing, "covered": attempt.loss is None, "loss": attempt.loss}
 
 
 def find_warnings(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str]:
     """What does not stop a run but spoils its reading, one French sentence each."""
     required = {fact for question in case.questions for fact in question.required_facts}
     warnings = ["fait {} : aucune question ne l'exige.".format(shown(fact)) for fact in case.facts if fact not in required]
-    for document in case.documents.values():
-        found = re.findall("[{}]".format("".join(INVISIBLE)), document.text)
+    for kind, text_holder in [("document", each) for each in case.documents.values()] + [("question", each) for each in case.questions]:
+        found = re.findall("[{}]".format("".join(INVISIBLE)), text_holder.text)
         for character in dict.fromkeys(found):
-            at = bisect_right(document.starts, document.text.index(character)) - 1
-            warnings.append("document {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez-le.".format(
-                shown(document.id), INVISIBLE[character], ord(character), found.count(character), at))
+            at = len((text_holder.text[:text_holder.text.index(character)] + "x").split()) - 1
+            warnings.append("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez ce caractère.".format(
+                kind, shown(text_holder.id), INVISIBLE[character], ord(character), found.count(character), at))
+    for question in variants[0]["questions"]:
+        if not question["terms"]:
+            warnings.append("question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(shown(question["id"])))
+    for key in case.settings.filters:
+        without = [shown(document.id) for document in case.documents.values()
+                   if not any(key in judged.metadata for judged in document.sections or [document])]
+        if without:
+            warnings.append("filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, ", ".join(without[:5]) + (", …" if len(without) > 5 else "")))
+    if not case.questions:
+        warnings.append("aucune question : seuls les passages sont décrits.")
     alike: Dict[str, List[str]] = {}
     for variant in variants:
-        alike.setdefault(json.dumps(variant["passages"]), []).append(variant["id"])
+        alike.setdefault(json.dumps([variant["passages"], variant["summary"]["words_indexed"], variant["question_filters"]]), []).append(variant["id"])
+        if variant["chunking"].get("overlap") and all(len(passages) == 1 for passages in variant["passages"].values()):
+            warnings.append("variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage.".format(shown(variant["id"])))
     return warnings + ["variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(ids))
                        for ids in alike.values() if len(ids) > 1]
 
@@ -1295,10 +1763,9 @@ def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
 
 
 TABLE_HEAD = """\
-variante            passages     mots  contextes     faits      mots        mots
-                              indexés   complets  couverts   envoyés  redondants
-"""
-TABLE_LINE = "{:<18}{:>10}{:>9}{:>11}{:>10}{:>10}{:>12}"
+variante                passages     mots contextes    faits     mots       mots
+                                  indexés  complets couverts  envoyés redondants"""
+TABLE_LINE = "{:<23}{:>9}{:>9}{:>10}{:>9}{:>9}{:>11}"
 
 
 def format_table(report: Mapping[str, Any]) -> str:
@@ -1308,9 +1775,9 @@ def format_table(report: Mapping[str, Any]) -> str:
              "{}, {}, {} dont {} avec réponse, {}".format(
                  counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(case["questions"], "question"),
                  case["answerable_questions"], counted(case["facts"], "fait")),
-             "", TABLE_HEAD.rstrip("\n"), "-" * 80]
+             "", TABLE_HEAD, "-" * 80]
     lines += [format_line(variant["id"], variant["summary"]) for variant in report["variants"]]
-    lines += ["", *format_losses(report["variants"]), "",
+    lines += ["", *format_recall(report["variants"], settings["top_k"]), "", *format_losses(report["variants"]), "",
               clip("Signature : atelier {}, cas {}, top_k {}, budget {}".format(
                   report["atelier"], case["sha256"][:12], settings["top_k"], counted(settings["budget_words"], "mot")))]
     return "\n".join(lines) + "\n"
@@ -1318,9 +1785,23 @@ def format_table(report: Mapping[str, Any]) -> str:
 
 def format_line(id: str, summary: Mapping[str, Any]) -> str:
     return TABLE_LINE.format(
-        clip(id, 18), summary["passages_indexed"], summary["words_indexed"],
+        clip(id, 22), summary["passages_indexed"], summary["words_indexed"],
         "{}/{}".format(summary["complete_contexts"], summary["answerable_questions"]),
         "{}/{}".format(summary["facts_covered"], summary["facts_required"]), summary["words_sent"], summary["redundant_words"])
+
+
+def format_recall(variants: Sequence[Mapping[str, Any]], top_k: int) -> List[str]:
+    """Recall by proof at a few k, its ceiling, and how many passages mix sections when some do."""
+    ranks = sorted({1, 2, 4, top_k} & set(range(1, top_k + 1)))
+    mixed = any(variant["summary"]["mixed_passages"] for variant in variants)
+    lines = ["{:<23}{}{:>18}{}".format("rappel par preuve", "".join("{:>9}".format("k = {}".format(k)) for k in ranks), "d'un seul tenant",
+                                       "{:>10}".format("à cheval") if mixed else "")]
+    for variant in variants:
+        summary, recall = variant["summary"], variant["summary"]["recall_at"] or []
+        lines.append("{:<23}{}{:>18}{}".format(
+            clip(variant["id"], 22), "".join("{:>9}".format("{:.3f}".format(recall[k - 1]).replace(".", ",") if recall else "-") for k in ranks),
+            "{}/{}".format(summary["facts_whole"], summary["facts_required"]), "{:>10}".format(summary["mixed_passages"]) if mixed else ""))
+    return lines
 
 
 def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
@@ -1328,15 +1809,15 @@ def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
     lost = [(variant["id"], question["id"], fact) for variant in variants for question in variant["questions"]
             for fact in question["facts"] if fact["loss"]]
     if not lost:
-        return ["Aucune preuve perdue."]
+        return ["Aucune preuve perdue."] if any(variant["summary"]["facts_required"] for variant in variants) else ["Aucune preuve exigée."]
     if len(lost) > LISTED_LOSSES:
-        return ["Preuves perdues (le rapport JSON les décrit une à une)"] + [
-            "  {:<18}{:>6}  {}".format(clip(variant["id"], 17), variant["summary"]["losses"][stage.id], stage.label)
+        return ["Preuves perdues (une à une dans le rapport : --output FICHIER)"] + [
+            "  {:<22}{:>6}  {}".format(clip(variant["id"], 21), variant["summary"]["losses"][stage.id], stage.label)
             for variant in variants for stage in STAGES if stage.id in variant["summary"]["losses"]]
     return ["Preuves perdues"] + [
         line for variant, question, fact in lost
-        for line in ("  " + clip("{} · {} · {} : {}".format(variant, question, fact["id"], STAGE[fact["loss"]["stage"]].label), 78),
-                     "    " + clip(detail_of(fact["loss"]), 76))]
+        for line in ("  " + clip("{} · {} · {}".format(clip(variant, 24), clip(question, 24), fact["id"]), 78),
+                     "    " + clip("{} : {}".format(STAGE[fact["loss"]["stage"]].label, detail_of(fact["loss"])), 76))]
 
 
 def detail_of(loss: Mapping[str, Any]) -> str:
@@ -1374,7 +1855,8 @@ def refusals(**changes: Any) -> List[str]:
 def guard_coverage(*kept: Tuple[int, int], document: str = "a") -> List[Any]:
     """[rule covered, exception covered, complete] when the given words of a document are kept."""
     case = read_case(json.dumps(GUARD_CASE).encode("utf-8"), "", lambda path: b"")
-    covered = [not missing_spans(fact.span, [Span(document, start, end) for start, end in kept]) for fact in case.facts.values()]
+    spans = [Span(document, start, end) for start, end in kept]
+    covered = [not missing_spans(fact.quotes[0].span, spans) for fact in case.facts.values()]
     return covered + [is_complete(case.questions[0], covered)]
 
 
@@ -1413,7 +1895,7 @@ def guard_inconsistent_question():
     return refusals(questions=[{"id": "p", "text": "Quel plafond ?", "required_facts": []},
                                {"id": "q", "text": "Quel plafond ?", "answerable": False, "required_facts": ["regle"]}]), [
         "questions[0] : question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.",
-        "questions[1] : question dite sans réponse, avec des faits exigés ; ôtez les faits ou « answerable »."]
+        "questions[1] : question déclarée sans réponse, mais qui exige des faits ; ôtez les faits ou « answerable »."]
 
 
 def guard_empty_document():
@@ -1434,7 +1916,7 @@ def guard_wrong_document():
 
 
 def guard_unknown_passage():
-    known = {"a#0001": Passage("a#0001", Span("a", 0, 6), 6)}
+    known = {"a#0001": make_passage(make_document("a", "", "Le plafond est de 140 euros.", {}), "a#0001", 0, 28, "")}
     try:
         obtained = str(kept_spans(known, [Kept("a#0001", 6), Kept("a#0002", 6)]))
     except AtelierError as error:
@@ -1482,7 +1964,7 @@ def run_guards() -> Tuple[List[str], int]:
         lines.append("{} {:>2} {}".format("ok   " if passed else "échec", number, sentence))
         if not passed:
             lines += ["         obtenu  : {}".format(obtained), "         attendu : {}".format(expected)]
-    lines.append("{}, {}, {}".format(counted(len(GUARDS), "garde"), counted(len(GUARDS) - failures, "réussie"), counted(failures, "échouée")))
+    lines.append("{}, {}, {}".format(counted(len(GUARDS), "contrôle"), counted(len(GUARDS) - failures, "réussi"), counted(failures, "échoué")))
     return lines, failures + (not GUARDS)
 
 
@@ -1499,21 +1981,21 @@ class FrenchFormatter(argparse.HelpFormatter):
 class FrenchParser(argparse.ArgumentParser):
     def error(self, message: str):
         """argparse knows two faults of these options; unknown ones are told by parse_arguments."""
-        option = re.search("--?[a-z-]+", message)
+        option = re.search("--[a-z-]+", message)
         problem = "n'attend pas de valeur." if "explicit argument" in message else "attend une valeur."
-        raise AtelierError("option {} : {} Voyez --help.".format(option.group() if option else message, problem))
+        raise AtelierError("L'option {} {} Voyez --help.".format(option.group() if option else message, problem))
 
 
 def make_parser() -> FrenchParser:
     parser = FrenchParser(prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
                           description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au budget "
                                       "de mots et, sinon, à quelle étape il s'est perdu.",
-                          epilog="Codes de sortie : 0 fait ; 1 une garde a échoué ; 2 mauvais usage, mauvais cas, FTS5 absent "
+                          epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, FTS5 absent "
                                  "ou sortie impossible à écrire ; 130 interrompu.")
     options = parser.add_argument_group("options ")
-    options.add_argument("--case", metavar="FICHIER", help="le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)")
-    options.add_argument("--output", metavar="FICHIER", help="écrit aussi le rapport JSON ; « - » : sur la sortie standard")
-    options.add_argument("--self-test", action="store_true", help="exécute les treize gardes de l'évaluateur")
+    options.add_argument("--case", action="append", metavar="FICHIER", help="le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)")
+    options.add_argument("--output", action="append", metavar="FICHIER", help="écrit aussi le rapport JSON ; « - » : sur la sortie standard")
+    options.add_argument("--self-test", action="store_true", help="exécute les treize contrôles de l'évaluateur")
     options.add_argument("--version", action="store_true", help="affiche la version")
     options.add_argument("-h", "--help", action="store_true", help="affiche cette aide")
     return parser
@@ -1525,8 +2007,13 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     options, unknown = parser.parse_known_args(argv)
     if unknown:
         known = [name for action in parser._actions for name in action.option_strings]
-        raise AtelierError("option {} inconnue. {}".format(shown(unknown[0]), suggestion(unknown[0], known)))
-    if options.self_test and (options.case or options.output):
+        raise AtelierError("L'option {} est inconnue. {}".format(shown(unknown[0]), suggestion(unknown[0], known)))
+    for name in ("case", "output"):
+        given = getattr(options, name)
+        if len(given or ()) > 1:
+            raise AtelierError("L'option --{} est donnée deux fois ; gardez-en une.".format(name))
+        setattr(options, name, given[0] if given else None)
+    if options.self_test and (options.case, options.output) != (None, None):
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
     return options
 
@@ -1540,7 +2027,6 @@ OS_PROBLEMS = {
 
 
 def os_problem(error: OSError) -> str:
-    from errno import errorcode
     code = errorcode.get(error.errno or 0, str(error.errno))
     return OS_PROBLEMS.get(code, "erreur système {}".format(code))
 
@@ -1550,7 +2036,7 @@ def read_file(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise AtelierError("{} : {} ; vérifiez le chemin.".format(path or "--case", os_problem(error))) from None
+        raise AtelierError("{} : {} ; vérifiez le chemin.".format(path, os_problem(error))) from None
     except ValueError:
         raise AtelierError("{} : chemin invalide.".format(shown(path))) from None
 
@@ -1564,6 +2050,8 @@ class Folder:
 
     def read(self, name: str) -> bytes:
         """The bytes of a file by its path relative to the folder; AtelierError (a sentence without file) else."""
+        if CONTROL.search(name):
+            raise AtelierError("chemin invalide ; séparez les dossiers par « / ».")
         path = os.path.realpath(os.path.join(self.path, name))
         if os.path.isabs(name):
             raise AtelierError("chemin absolu ; donnez-le depuis le dossier du cas.")
@@ -1605,8 +2093,12 @@ def check_output(path: str, inputs: Sequence[str]) -> None:
         problem = "c'est un dossier ; donnez un nom de fichier."
     elif any(same_file(target, source) for source in inputs):
         problem = "c'est un fichier d'entrée ; donnez un autre nom."
+    elif os.path.islink(target):
+        problem = "liens en boucle ; donnez un autre nom."
     elif not os.path.isdir(os.path.dirname(target)):
         problem = "le dossier n'existe pas ; créez-le."
+        if os.path.exists(os.path.dirname(target)):
+            problem = "un élément du chemin n'est pas un dossier."
     elif os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
         problem = "fichier en lecture seule ; donnez un autre nom."
     if problem:
@@ -1638,7 +2130,8 @@ def write_output(path: str, pieces: Iterable[str]) -> None:
     except BrokenPipeError:
         pass  # the reader has what it wanted
     except OSError as error:
-        raise AtelierError("{} : {} ; le rapport n'est pas écrit.".format(path, os_problem(error))) from None
+        raise AtelierError("{} : {} ; le rapport n'est pas écrit.".format(
+            "sortie standard" if descriptor == 1 else path, os_problem(error))) from None
 
 
 def write_pieces(file: Any, pieces: Iterable[str]) -> None:
@@ -1655,6 +2148,8 @@ def write_standard(pieces: Iterable[str]) -> None:
         binary.flush()
     elif sys.stdout:
         sys.stdout.writelines(pieces)
+    else:
+        raise OSError(EBADF, "closed")
 
 
 def replace_file(target: str, pieces: Iterable[str]) -> None:
@@ -1673,17 +2168,16 @@ def replace_file(target: str, pieces: Iterable[str]) -> None:
 
 
 def say(text: str, stream: Any) -> None:
-    """Print for a person; a reader that left is no fault, a full disk is."""
+    """Print for a person; a reader that left is no fault, a full disk is, unless there is nowhere left to tell it."""
     if stream is None:
         return
     try:
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # so that the last flush is quiet too
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        raise AtelierError("sortie standard : {}.".format(os_problem(error))) from None
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # so that the last flush is quiet
+        if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
+            raise AtelierError("sortie standard : {}.".format(os_problem(error))) from None
 
 
 def run(argv: Sequence[str]) -> int:
@@ -1702,6 +2196,8 @@ def run(argv: Sequence[str]) -> int:
 
 def run_case(options: argparse.Namespace) -> int:
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json") if options.case is None else options.case
+    if not path:
+        raise AtelierError("--case : chemin vide ; donnez un nom de fichier.")
     folder = Folder(os.path.dirname(path))
     case = read_case(read_file(path), os.path.basename(path), folder.read)
     if options.output is not None:

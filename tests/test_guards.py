@@ -10,12 +10,12 @@ MUTANTS = (
     (1, 'read_list(case, "documents", ', 'read_list({"documents": list({each["id"]: each for each in case["documents"]}.values())}, "documents", '),
     (2, 'read_list(case, "facts", ', 'read_list({"facts": list({each["id"]: each for each in case["facts"]}.values())}, "facts", '),
     (3, 'read_list(case, "questions", ', 'read_list({"questions": list({each["id"]: each for each in case["questions"]}.values())}, "questions", '),
-    (4, "if name is not None and name not in documents:", "if False:"),
-    (5, "if fact not in facts:", "if False:"),
+    (4, "if name is not None and documents and name not in documents:", "if False:"),
+    (5, 'if "facts" in case and fact not in facts:', "if False:"),
     (6, "if len(found) == 1 and start is None:\n        return found[0]", "if start is None:\n        return found[0] if found else (0, 1)"),
-    (7, "if not answerable and required:", "if False:"),
-    (7, "if answerable and not required and ", "if False and "),
-    (8, 'Key("text", "filled"), Key("file"', 'Key("text", "text"), Key("file"'),
+    (7, "elif not answerable and required:", "elif False:"),
+    (7, "elif answerable and not required and ", "elif False and "),
+    (8, "    if not text or not text.strip():\n        return None\n", ""),
     (9, "return all(covered) if question.answerable", "return any(covered) if question.answerable"),
     (10, "if at < quote.end else []", "if at < quote.end - 1 else []"),
     (10, "if at < span.start and", "if at < span.start - 1 and"),
@@ -31,7 +31,7 @@ class Guards(TestCase):
         lines = out.splitlines()
         self.assertEqual((code, err, len(lines)), (0, "", 14))
         self.assertEqual([re.match(r"ok +(\d+) \w", line).group(1) for line in lines[:13]], [str(n) for n in range(1, 14)])
-        self.assertEqual(lines[13], "13 gardes, 13 réussies, 0 échouée")
+        self.assertEqual(lines[13], "13 contrôles, 13 réussis, 0 échoué")
 
     def test_every_guard_has_a_mutant(self):
         self.assertEqual(sorted({guard for guard, _, _ in MUTANTS}), list(range(1, len(atelier.GUARDS) + 1)))
@@ -47,7 +47,7 @@ class Guards(TestCase):
                 said = process.stdout.decode("utf-8")
                 self.assertEqual((process.returncode, re.findall(r"^échec +(\d+)", said, re.M)), (1, [str(guard)]), said)
                 self.assertRegex(said, r"obtenu  : .+\n +attendu : .+")
-                self.assertIn("13 gardes, 12 réussies, 1 échouée", said)
+                self.assertIn("13 contrôles, 12 réussis, 1 échoué", said)
 
     def test_no_guard_at_all_is_a_failure(self):
         kept = atelier.GUARDS
@@ -56,7 +56,7 @@ class Guards(TestCase):
             code, out, _ = run("--self-test")
         finally:
             atelier.GUARDS = kept
-        self.assertEqual((code, out), (1, "0 garde, 0 réussie, 0 échouée\n"))
+        self.assertEqual((code, out), (1, "0 contrôle, 0 réussi, 0 échoué\n"))
 
     def test_the_shipped_file_asserts_nothing(self):
         source = (ROOT / "atelier.py").read_text(encoding="utf-8")

@@ -29,8 +29,9 @@ class Cutting(TestCase):
 
     def test_a_passage_is_the_exact_slice(self):
         document = atelier.make_document("d", "", " Un deux  trois\nquatre cinq six sept huit neuf\n", {})
-        spans = [atelier.Span("d", *window) for window in atelier.cut_words(document, 4, 1)]
-        self.assertEqual([atelier.text_of({"d": document}, span) for span in spans],
+        passages = atelier.cut({"d": document}, atelier.Variant("v", "words", {"size": 4, "overlap": 1})).by_document["d"]
+        self.assertEqual([passage.span[1:] for passage in passages], [(0, 4), (3, 7), (6, 9)])
+        self.assertEqual([atelier.text_of({"d": document}, passage) for passage in passages],
                          ["Un deux  trois\nquatre", "quatre cinq six sept", "sept huit neuf"])
 
     def test_impossible_windows_are_refused_before_any_work(self):
@@ -242,8 +243,9 @@ class Files(TestCase):
         code, _, err = run("--case", self.write(case))
         self.assertEqual((code, err.splitlines()), (0, [
             "attention : fait « g » : aucune question ne l'exige.",
-            "attention : document « d » : trait d'union conditionnel (U+00AD, 1 fois, d'abord au mot 1) ; la recherche y coupe le mot en deux, ôtez-le.",
-            "attention : document « d » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 5) ; la recherche y coupe le mot en deux, ôtez-le.",
+            "attention : document « d » : trait d'union conditionnel (U+00AD, 1 fois, d'abord au mot 1) ; la recherche y coupe le mot en deux, ôtez ce caractère.",
+            "attention : document « d » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 5) ; la recherche y coupe le mot en deux, ôtez ce caractère.",
+            "attention : variante « fixe_48_16 » : le recouvrement n'a aucun effet, chaque document tient en un passage.",
             "attention : variantes fixe_48_0, fixe_96_0, fixe_48_16, paragraphes : mêmes passages ; les comparer n'apprend rien."]))
         self.assertEqual(["attention : " + warning for warning in self.report(case)["warnings"]], err.splitlines())
 
@@ -255,7 +257,22 @@ class Files(TestCase):
         self.assertIsNone(question(report, "fixe_48_0")["all_required_covered"])
 
     def test_a_case_without_question(self):
-        self.assertEqual(self.report(make_case(facts=[], questions=[]))["variants"][0]["questions"], [])
+        report = self.report(make_case(facts=[], questions=[]))
+        self.assertEqual(report["variants"][0]["questions"], [])
+        self.assertIn("aucune question : seuls les passages sont décrits.", report["warnings"])
+
+    def test_what_a_reader_should_know_of_questions_and_filters_is_told(self):
+        case = make_case(documents=[{"id": "d", "text": "Le préavis est de trois mois.", "status": "x"}, {"id": "e", "text": "Un.", "statut": "x"}],
+                         filters={"status": "x"}, question="pré\u200bavis")
+        case["questions"].append({"id": "vide", "text": "Quel est le ?", "required_facts": ["f"]})
+        self.assertEqual(self.report(case)["warnings"][:3], [
+            "question « q » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 0) ; la recherche y coupe le mot en deux, ôtez ce caractère.",
+            "question « vide » : aucun mot à chercher, une fois ôtés les mots vides.",
+            "filtre « status » : clé absente de « e » ; le filtre les écarte."])
+
+    def test_words_of_the_trade_are_searched(self):
+        for text, word in (("le tarif d'été", "été"), ("obtenir un avoir", "avoir"), ("le fait générateur", "fait")):
+            self.assertIn(word, [term["term"] for term in question(self.report(make_case(question=text)), "fixe_48_0")["terms"]])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import unittest
 
-from support import ROOT, TestCase, atelier, run, spawn
+from support import ROOT, TESTS, TestCase, atelier, run, spawn
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -25,6 +25,7 @@ class Readme(TestCase):
     def test_its_commands_print_what_it_shows(self):
         for name in ("atelier.py", "cas_fr.json"):
             shutil.copy(ROOT / name, self.folder)
+        shutil.copytree(TESTS / "cas", self.folder / "tests" / "cas")
         compared = 0
         for block in re.findall(r"```console\n(.*?)```", README, re.S):
             command, _, shown = block.partition("\n")
@@ -35,14 +36,22 @@ class Readme(TestCase):
             process = spawn(*words[1:], cwd=self.folder, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
             self.assertEqual((process.returncode, process.stdout.decode("utf-8")), (0, shown), command)
             compared += 1
-        self.assertEqual(compared, 3)
+        self.assertEqual(compared, 5)
         self.assertIn("variants", json.loads((self.folder / "resultat.json").read_text(encoding="utf-8")))
 
-    def test_its_example_is_a_sound_case(self):
-        example, = re.findall(r"```json\n(.*?)```", README, re.S)
+    def test_its_examples_are_sound_cases(self):
+        plain, structured = re.findall(r"```json\n(.*?)```", README, re.S)
         (self.folder / "contrats").mkdir()
         (self.folder / "contrats" / "2024.txt").write_text("Préavis : trois mois.", encoding="utf-8")
-        self.assertEqual(run("--case", self.write(example))[0], 0)
+        shutil.copy(TESTS / "cas" / "contrats" / "nettoyage.txt", self.folder)
+        for example in (plain, structured):
+            code, _, err = run("--case", self.write(example))
+            self.assertEqual(code, 0, err)
+
+    def test_it_names_every_unit_and_its_keys(self):
+        for name, unit in atelier.UNITS.items():
+            line, = re.findall(r"^\| `{}` \|(.*)$".format(name), README, re.M)
+            self.assertEqual(re.findall(r"`(\w+)`", line.split("|")[0].replace("`false`", "")), [key.name for key in unit.keys])
 
     def test_it_names_every_key_of_the_report(self):
         run("--output", self.folder / "rapport.json")

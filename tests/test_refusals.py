@@ -1,5 +1,6 @@
 """Refused cases: each file of cas/refus stands beside the exact sentences expected."""
 
+import json
 import random
 import unittest
 
@@ -40,6 +41,14 @@ class Refusals(TestCase):
         self.assertEqual(run("--case", path), (2, "", "cas.json : documents[0].file (lien.txt) : hors du dossier du cas ; "
                                                       "placez le fichier sous ce dossier.\n"))
 
+    def test_a_file_path_that_no_system_takes(self):
+        for name, shown in (("a\0b", "a\\x00b"), ("a\x1b[31mb", "a\\x1b[31mb"), ("pieces\bail.txt", "pieces\\x08ail.txt"), ("\\ud800x", "\\xd800x")):
+            case = json.dumps(make_case(documents=[{"id": "d", "file": "@"}]), ensure_ascii=False).replace("@", json.dumps(name)[1:-1] if "ud800" not in name else name)
+            lines = self.refused(case)
+            self.assertEqual(len(lines), 2)
+            self.assertRegex(lines[0], r"^cas.json : documents\[0\].file : (caractère de contrôle|moitié de paire) .* ; supprimez ce caractère\.$")
+            self.assertEqual(lines[1], "cas.json : documents[0].file ({}) : chemin invalide ; séparez les dossiers par « / ».".format(shown))
+
     def test_a_link_within_the_folder_is_followed(self):
         (self.folder / "texte.txt").write_bytes(b"\xef\xbb\xbf" + "Le préavis\r\nest de trois mois.".encode("utf-8"))
         (self.folder / "lien.txt").symlink_to("texte.txt")
@@ -48,7 +57,7 @@ class Refusals(TestCase):
 
     def test_an_encoding_other_than_utf_8_names_the_byte(self):
         text = '{"title": "é"}'
-        self.assertEqual(self.refused(text.encode("cp1252")), ["cas.json : octet 11 (0xE9) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."])
+        self.assertEqual(self.refused(text.encode("cp1252")), ["cas.json : octet 11 (0xE9, ligne 1) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."])
 
     def test_an_absent_quote_is_always_explained(self):
         """Whatever the quote and the text, the refusal names a nearest text that is in the document, and does not crash."""

@@ -76,13 +76,13 @@ class Golden(TestCase):
         case = make_case(" ".join("zéro{}".format(n) for n in range(4)), facts=facts,
                          questions=[{"id": "q", "text": "Quoi ?", "required_facts": [fact["id"] for fact in facts]}])
         _, out, _ = run("--case", self.write(case))
-        self.assertIn("  fixe_48_0              4  sans mot commun avec la question\n", out)
+        self.assertIn("  fixe_48_0                  4  sans mot commun avec la question\n", out)
 
     def test_every_stage_of_loss_has_its_words(self):
         losses = {
             "filtered_out": ({"filter": {"pays": "BE"}}, "pays = BE"),
             "not_indexed": ({"missing": [[3, 5]]}, "mots 3 à 4"),
-            "cut_by_budget": ({"missing": [[3, 5]], "passage": "d#0002", "rank": 2, "words_over": 1}, "d#0002, rang 2, 1 mot de trop"),
+            "cut_by_budget": ({"missing": [[3, 5]], "passage": "d#0002", "rank": 2, "words_over": 1}, "d#0002, rang 2, il manque 1 mot au budget"),
             "split_at_boundary": ({"missing": [[3, 5]], "pieces": [{"passage": "d#0001", "rank": None}, {"passage": "d#0002", "rank": 1}]},
                                   "d#0001 (sans rang) + d#0002 (rang 1)"),
             "not_matched": ({"missing": [[3, 5]], "passage": "d#0002"}, "d#0002"),
@@ -96,15 +96,18 @@ class Golden(TestCase):
 class Usage(TestCase):
     def test_faults_of_the_command_line(self):
         for argv, sentence in (
-                (["--outptu", "x"], "option « --outptu » inconnue. Vouliez-vous dire « --output » ?"),
-                (["cas.json"], "option « cas.json » inconnue. Possibles : --case, --output, --self-test, --version, -h, --help."),
-                (["--case"], "option --case : attend une valeur. Voyez --help."),
-                (["--self-test=oui"], "option --self-test : n'attend pas de valeur. Voyez --help."),
-                (["--out", "x"], "option « --out » inconnue. Vouliez-vous dire « --output » ?"),
-                (["--case", ""], "--case : introuvable ; vérifiez le chemin."),
+                (["--outptu", "x"], "L'option « --outptu » est inconnue. Vouliez-vous dire « --output » ?"),
+                (["cas.json"], "L'option « cas.json » est inconnue. Possibles : --case, --output, --self-test, --version, -h, --help."),
+                (["--case"], "L'option --case attend une valeur. Voyez --help."),
+                (["--self-test=oui"], "L'option --self-test n'attend pas de valeur. Voyez --help."),
+                (["--out", "x"], "L'option « --out » est inconnue. Vouliez-vous dire « --output » ?"),
+                (["--case", ""], "--case : chemin vide ; donnez un nom de fichier."),
+                (["--help=x"], "L'option --help n'attend pas de valeur. Voyez --help."),
+                (["--output", "a", "--output", "b"], "L'option --output est donnée deux fois ; gardez-en une."),
+                (["--self-test", "--case", ""], "--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier."),
                 (["--output", ""], "--output : chemin vide ; donnez un nom de fichier."),
                 (["--self-test", "--output", "x"], "--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier."),
-                (["--case", "a\0b"], "« a\0b » : chemin invalide.")):
+                (["--case", "a\0b"], "« a\\x00b » : chemin invalide.")):
             with self.subTest(argv=argv):
                 self.assertEqual(run(*argv), (2, "", sentence + "\n"))
 
@@ -150,7 +153,7 @@ class Consoles(TestCase):
             environment = {**os.environ, "PYTHONIOENCODING": encoding}
             process = spawn(SCRIPT, "--self-test", env=environment)
             self.assertEqual((process.returncode, process.stderr), (0, b""))
-            self.assertIn(b"13 gardes, 13 r" + sign + b"ussies", process.stdout)
+            self.assertIn(b"13 contr" + (b"?" if sign == b"?" else "ô".encode("cp1252")) + b"les, 13 r" + sign + b"ussis", process.stdout)
             process = spawn(SCRIPT, "--case", self.write(make_case(title="日本 — cas")), "--output", "-", env=environment)
             self.assertEqual(process.returncode, 0, process.stderr)
             self.assertIn(b"?? ", process.stderr)
@@ -173,7 +176,7 @@ class Consoles(TestCase):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full on this machine")
         for argv, sentence in (([], "sortie standard : plus de place sur le disque.\n"),
-                               (["--output", "-"], "- : plus de place sur le disque ; le rapport n'est pas écrit.\n")):
+                               (["--output", "-"], "sortie standard : plus de place sur le disque ; le rapport n'est pas écrit.\n")):
             with open("/dev/full", "wb") as full:
                 process = spawn(SCRIPT, *argv, stdout=full, env=UTF8)
             self.assertEqual((process.returncode, process.stderr.decode("utf-8")), (2, sentence))
@@ -181,6 +184,17 @@ class Consoles(TestCase):
     def test_a_closed_standard_output(self):
         process = subprocess.run(["sh", "-c", '"$0" "$1" >&-', sys.executable, str(SCRIPT)], stderr=subprocess.PIPE)
         self.assertEqual((process.returncode, process.stderr), (0, b""))
+        process = subprocess.run(["sh", "-c", '"$0" "$1" --output - >&-', sys.executable, str(SCRIPT)], stderr=subprocess.PIPE, env=UTF8)
+        self.assertEqual((process.returncode, process.stderr.decode("utf-8")), (
+            2, "sortie standard : descripteur fermé ; le rapport n'est pas écrit.\n"))
+
+    def test_a_full_disk_behind_standard_error(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full on this machine")
+        for argv in (["--case", "absent.json"], ["--bad"]):
+            with open("/dev/full", "wb") as full:
+                process = subprocess.run([sys.executable, str(SCRIPT), *argv], stdout=subprocess.PIPE, stderr=full)
+            self.assertEqual(process.returncode, 2)
 
     def test_standard_output_takes_the_report_and_standard_error_the_table(self):
         for name in ("-", "/dev/stdout", "/dev/fd/1"):
@@ -225,18 +239,20 @@ class Outputs(TestCase):
     def test_refused_outputs_leave_everything_as_it_was(self):
         os.link(self.case, self.folder / "jumeau.json")
         (self.folder / "lien.json").symlink_to("cas.json")
+        (self.folder / "boucle").symlink_to("boucle")
         locked = self.folder / "verrou.json"
         locked.write_text("gardé")
         locked.chmod(0o444)
-        before = {path.name: path.read_bytes() for path in self.folder.iterdir()}
+        before = {path.name: path.read_bytes() for path in self.folder.iterdir() if path.exists()}
         for name, problem in (("cas.json", "c'est un fichier d'entrée ; donnez un autre nom."), ("texte.txt", "c'est un fichier d'entrée ; donnez un autre nom."),
                               ("jumeau.json", "c'est un fichier d'entrée ; donnez un autre nom."), ("lien.json", "c'est un fichier d'entrée ; donnez un autre nom."),
                               ("", "c'est un dossier ; donnez un nom de fichier."), ("absent/rapport.json", "le dossier n'existe pas ; créez-le."),
-                              ("verrou.json", "fichier en lecture seule ; donnez un autre nom."), ("texte.txt/rapport.json", "le dossier n'existe pas ; créez-le.")):
+                              ("verrou.json", "fichier en lecture seule ; donnez un autre nom."), ("texte.txt/rapport.json", "un élément du chemin n'est pas un dossier."), ("boucle", "liens en boucle ; donnez un autre nom.")):
             with self.subTest(name=name):
                 path = self.folder / name
                 self.assertEqual(self.output(path), (2, "", "{} : {}\n".format(path, problem)))
-        self.assertEqual({path.name: path.read_bytes() for path in self.folder.iterdir()}, before)
+        self.assertEqual({path.name: path.read_bytes() for path in self.folder.iterdir() if path.exists()}, before)
+        self.assertTrue((self.folder / "boucle").is_symlink())
 
     def test_the_script_itself_is_no_output(self):
         self.assertEqual(run("--output", SCRIPT)[0], 2)

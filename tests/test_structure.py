@@ -1,0 +1,377 @@
+"""Structured documents: contracts by article, books by chapter, raw windows, filters, recall by proof."""
+
+import json
+import random
+import re
+import unittest
+
+import chroma
+from support import ROOT, TESTS, TestCase, atelier, make_case, question, run, variant
+
+CONTRACTS = sorted((TESTS / "cas" / "contrats").glob("*.txt"))
+HEADER = "Contrat\nRéférence : C-1\nType : essai\nParties : Orsel ; Altibox\nDate de signature : 2024-01-15\n\n"
+
+
+def contract(body):
+    """(metadata, [(title, text)]) of a contract with this body."""
+    _, metadata, sections = atelier.parse_contract(HEADER + body)
+    return metadata, [(section.title, (HEADER + body)[section.start:section.end]) for section in sections]
+
+
+def markdown(text):
+    return [(section.title, text[section.start:section.end]) for section in atelier.parse_markdown(text)[2]]
+
+
+def passages_of(text, structure, **parameters):
+    """[(text sent, passage)] of a structured text cut by sections."""
+    _, metadata, sections = atelier.STRUCTURES[structure](text)
+    document = atelier.make_document("d", "", text, metadata, sections)
+    cutting = atelier.cut({"d": document}, atelier.Variant("v", "sections", {"repeat_title": False, **parameters}))
+    return [(atelier.text_of({"d": document}, passage), passage) for passage in cutting.by_document["d"]]
+
+
+def report_of(path, folder):
+    code, _, err = run("--case", path, "--output", folder / "rapport.json")
+    assert code == 0, err
+    return json.loads((folder / "rapport.json").read_text(encoding="utf-8"))
+
+
+class Headings(unittest.TestCase):
+    def test_headings_of_contracts(self):
+        for line in ("Article 12 – Préavis", "Article 12 - Préavis", "Article 12 — Préavis", "Article 12 : Préavis", "ARTICLE 12 – PRÉAVIS", "Art. 12 - Préavis",
+                     "art 12 : préavis", "Article 1er – Objet", "Art. 1er", "ARTICLE PREMIER", "Article premier – Objet", "Article 12 bis :", "Article 12 ter – Suite",
+                     "Article 3.2.1 - X", "Article L. 1234-5", "Article L. 1234\u20115 – Préavis", "Article R 12-3 : X", "Annexe II", "Annexe A – Tarifs",
+                     "Article 12", "Article 12.", "  Article 12 – Préavis  ", "Article IV : X", "Article unique"):
+            self.assertEqual(contract(line + "\nLe texte.")[1], [(" ".join(line.split()), line + "\nLe texte.")], line)
+
+    def test_sentences_are_no_headings(self):
+        for line in ("Article 12 s'applique aux gaines.", "Les articles L. 5421-1 à L. 5422-8 s'appliquent.", "Article 12 et article 13.", "L'article 4 – Prix – est abrogé.",
+                     "Articles 12 – Préavis", "Article", "Annexes", "article 4, le préavis est de trois mois."):
+            text = "Article 1 – Objet\n" + line
+            self.assertEqual(contract(text)[1], [("Article 1 – Objet", text)], line)
+
+    def test_a_condition_stays_with_its_duration(self):
+        text = "Article 12 – Préavis\nSous réserve de l'article 4, le préavis est de trois mois."
+        self.assertEqual(contract(text)[1], [("Article 12 – Préavis", text)])
+        self.assertEqual([sent for sent, _ in passages_of(HEADER + text, "contract", max_chars=10)], [text])
+
+    def test_line_ends_headings_without_body_and_doubles(self):
+        text = "Préambule.\n\nArticle 1 – Objet\n1.1 Un.\nSuite.\n1.2 Deux.\n\nArticle 1 – Objet\n\nArticle 2 – Fin"
+        expected = [("", "Préambule."), ("Article 1 – Objet", "Article 1 – Objet\n1.1 Un.\nSuite.\n1.2 Deux."), ("Article 1 – Objet", "Article 1 – Objet"),
+                    ("Article 2 – Fin", "Article 2 – Fin")]
+        self.assertEqual(contract(text)[1], expected)
+        crlf = (HEADER + text).replace("\n", "\r\n")
+        self.assertEqual([(section.title, crlf[section.start:section.end].replace("\r\n", "\n")) for section in atelier.parse_contract(crlf)[2]], expected)
+
+    def test_the_header_becomes_metadata(self):
+        metadata, sections = contract("Article 1 – Objet\nTexte.")
+        self.assertEqual(metadata, {"reference": "C-1", "type": "essai", "parties": ["Orsel", "Altibox"], "date_de_signature": "2024-01-15"})
+        self.assertEqual(sections, [("Article 1 – Objet", "Article 1 – Objet\nTexte.")])
+
+    def test_headings_of_markdown(self):
+        text = ("avant\n\n# Un\n\ntexte\n\n```sh\n# commentaire\n\n## pas un titre\n```\n#sans espace\n\n## Deux ##\n### Vide\n#\n\nSetext\n======\n\n"
+                "~~~\n# a\n```\n# b\n~~~\n   # Trois\n    # code\nfin\n# Un\n")
+        self.assertEqual([title for title, _ in markdown(text)], ["", "Un", "Deux", "Vide", "", "Trois", "Un"])
+        self.assertEqual(dict(markdown(text))["Trois"], "   # Trois\n    # code\nfin")
+        self.assertEqual(markdown("rien\n\nque du texte"), [("", "rien\n\nque du texte")])
+
+
+class Pieces(TestCase):
+    def test_sections_tile_the_document_a_header_apart(self):
+        for path in CONTRACTS:
+            text = path.read_text(encoding="utf-8")
+            _, _, sections = atelier.parse_contract(text)
+            self.assertEqual("\n\n".join(text[section.start:section.end] for section in sections) + "\n", text[text.index("\n\n") + 2:], path.name)
+        self.assertEqual(sum(len(atelier.parse_contract(path.read_text(encoding="utf-8"))[2]) for path in CONTRACTS), 31)
+
+    def test_no_clause_is_ever_cut_and_no_heading_stands_alone(self):
+        for path in CONTRACTS:
+            text = path.read_text(encoding="utf-8")
+            clauses = re.findall(r"^\d+\.\d+ .+$", text, re.M)
+            for max_chars in (1, 40, 90, 150, 220, 400, 500, 700):
+                for repeat_title in (False, True):
+                    passages = passages_of(text, "contract", max_chars=max_chars, repeat_title=repeat_title)
+                    sent = [part for part, _ in passages]
+                    self.assertEqual([sum(clause in part for part in sent) for clause in clauses], [1] * len(clauses))
+                    self.assertTrue(all(re.search(r"^\d+\.\d+ ", part, re.M) for part in sent))
+                    self.assertTrue(all(len(part) <= max_chars or len(re.findall(r"^\d+\.\d+ ", part, re.M)) == 1 for part in sent))
+                    if not repeat_title:
+                        self.assertEqual(" ".join(sent).split(), text[text.index("\n\n"):].split())
+
+    def test_a_continuation_repeats_its_title(self):
+        body = "Article 4 – Prix\n4.1 Un prix ferme de dix euros.\n4.2 Une remise de deux euros."
+        self.assertEqual(passages_of(HEADER + body, "contract", max_chars=50)[1][0], "4.2 Une remise de deux euros.")
+        (first, one), (second, two) = passages_of(HEADER + body, "contract", max_chars=60, repeat_title=True)
+        self.assertEqual((first, second), ("Article 4 – Prix\n4.1 Un prix ferme de dix euros.", "Article 4 – Prix (suite)\n4.2 Une remise de deux euros."))
+        self.assertEqual((one.heading_words, two.heading_words, two.words, atelier.size([two.span])), (0, 5, 11, 6))
+        # the heading counts in the limit: 24 characters, a line break, then 29
+        self.assertEqual(len(second), 54)
+        more = body + "\n4.3 X."
+        self.assertEqual([len(passages_of(HEADER + more, "contract", max_chars=limit, repeat_title=True)) for limit in (60, 61)], [3, 2])
+
+    def test_a_heading_proves_nothing_and_counts_in_the_budget(self):
+        body = "Article 4 – Prix\n4.1 " + "Un prix ferme. " * 8 + "\n4.2 Une remise de deux euros."
+        case = make_case(documents=[{"id": "d", "structure": "contract", "text": HEADER + body}],
+                         facts=[{"id": "f", "document": "d", "quote": "Une remise de deux euros"}, {"id": "g", "document": "d", "quote": "Article 4 – Prix"}],
+                         questions=[{"id": "q", "text": "Quelle remise ?", "required_facts": ["f", "g"]}],
+                         variants=[{"id": "v", "unit": "sections", "max_chars": 60, "repeat_title": True}])
+        asked = question(self.report(dict(case, settings={"budget_words": 10})), "v")
+        hit, context = asked["hits_before_budget"][0], asked["context"][0]
+        self.assertEqual([hit[key] for key in ("words", "heading_words", "kept_words", "start", "end", "sections")], [11, 5, 10, 46, 52, ["Article 4 – Prix"]])
+        self.assertEqual([context[key] for key in ("words", "heading_words", "start", "end", "text")],
+                         [10, 5, 46, 51, "Article 4 – Prix (suite)\n4.2 Une remise de deux"])
+        self.assertEqual(asked["facts"][0]["loss"], {"stage": "cut_by_budget", "missing": [[51, 52]], "passage": "d#0002", "rank": 1, "words_over": 1})
+        self.assertEqual(asked["facts"][1]["words_covered"], 0)
+        self.assertEqual(question(self.report(dict(case, settings={"budget_words": 3})), "v")["context"][0]["heading_words"], 3)
+        self.assertTrue(question(self.report(dict(case, settings={"budget_words": 11})), "v")["facts"][0]["covered"])
+
+    def test_a_fact_of_the_header_is_indexed_by_other_units_only(self):
+        case = make_case(documents=[{"id": "d", "structure": "contract", "text": HEADER + "Article 1 – Objet\nUn essai."}],
+                         facts=[{"id": "f", "document": "d", "quote": "Date de signature : 2024-01-15"}], question="Quel essai ?",
+                         variants=[{"id": "s", "unit": "sections", "max_chars": 500}, {"id": "w", "unit": "words", "size": 50}])
+        report = self.report(case)
+        self.assertEqual(question(report, "s")["facts"][0]["loss"], {"stage": "not_indexed", "missing": [[12, 17]]})
+        self.assertTrue(question(report, "w")["all_required_covered"])
+
+    def test_markdown_is_cut_between_paragraphs_and_kept_whole_in_fences(self):
+        text = "# Un\n\npremier paragraphe\n\n```\ncode\n\nencore\n```\n\ndernier"
+        self.assertEqual([sent for sent, _ in passages_of(text, "markdown", max_chars=1)],
+                         ["# Un\n\npremier paragraphe", "```\ncode\n\nencore\n```", "dernier"])
+
+    def test_markdown_sections_tile_real_texts(self):
+        texts = [(ROOT / "README.md").read_text(encoding="utf-8")]
+        if chroma.FOLDER.is_dir():
+            texts += [path.read_text(encoding="utf-8") for path in (chroma.FOLDER / "corpora").glob("*.md")]
+        for text in texts:
+            for max_chars in (1, 800):
+                self.assertEqual([word for sent, _ in passages_of(text, "markdown", max_chars=max_chars) for word in sent.split()], text.split())
+        self.assertGreater(len(markdown(texts[0])), 10)
+        if len(texts) == 1:
+            self.skipTest("real data absent: {}".format(chroma.FOLDER.name))
+
+    def test_plain_sections_are_cut_at_words(self):
+        case = make_case(documents=[{"id": "d", "sections": [{"title": "Un", "text": "aaa bbb ccc"}, {"title": "Deux", "text": "d" * 20 + " ee"}]}],
+                         facts=[], questions=[], variants=[{"id": "v", "unit": "sections", "max_chars": 7}])
+        self.assertEqual(variant(self.report(case), "v")["passages"], {"d": [[0, 2], [2, 3], [3, 4], [4, 5]]})
+
+
+class Chars(TestCase):
+    def test_raw_windows_are_slices(self):
+        draw = random.Random(1)
+        for _ in range(200):
+            text = "".join(draw.choice("ab  \né") for _ in range(draw.randint(1, 80))) + "x"
+            size = draw.randint(1, 20)
+            overlap = draw.randrange(size)
+            document = atelier.make_document("d", "", text, {})
+            passages = atelier.cut({"d": document}, atelier.Variant("v", "chars", {"size": size, "overlap": overlap})).by_document["d"]
+            for number, passage in enumerate(passages):
+                start = number * (size - overlap)
+                sent = text[start:start + size]
+                self.assertEqual(atelier.text_of({"d": document}, passage), sent)
+                self.assertEqual(passage.words, len(sent.split()))
+                inside = [n for n, (a, b) in enumerate(zip(document.starts, document.ends)) if start <= a and b <= start + size]
+                self.assertEqual(list(range(passage.span.start, passage.span.end)), inside)
+                for kept in range(passage.words + 1):
+                    self.assertEqual(atelier.text_of({"d": document}, passage, kept).split(), sent.split()[:kept])
+            self.assertEqual(sum(number * (size - overlap) < len(text) for number in range(len(passages))), len(passages))
+            self.assertGreaterEqual(passages[-1].end, len(text))
+
+    def test_half_words_are_sent_and_prove_nothing(self):
+        case = make_case("Le préavis est de six semaines.", "six semaines", variants=[{"id": "v", "unit": "chars", "size": 22}], settings={"top_k": 2})
+        asked = question(self.report(case), "v")
+        self.assertEqual([(hit["text"], hit["start"], hit["end"], hit["words"]) for hit in asked["hits_before_budget"]], [("Le préavis est de six ", 0, 5, 5)])
+        case["variants"][0]["size"] = 25
+        asked = question(self.report(case), "v")
+        self.assertEqual([(hit["text"], hit["start"], hit["end"], hit["words"]) for hit in asked["hits_before_budget"]], [("Le préavis est de six sem", 0, 5, 6)])
+        self.assertEqual(asked["facts"][0]["loss"], {"stage": "split_at_boundary", "missing": [[5, 6]],
+                                                     "pieces": [{"passage": "d#0001", "rank": 1}, {"passage": "d#0002", "rank": None}]})
+        self.assertEqual((asked["words_sent"], asked["redundant_words"]), (6, 0))
+
+
+class Filters(TestCase):
+    DOCUMENTS = [{"id": "a", "text": "Préavis un.", "pays": ["FR", "BE"], "annee": 2022, "date": "2022-05-01", "actif": True},
+                 {"id": "b", "text": "Préavis deux.", "pays": "FR", "annee": 2024, "date": "2024-05-01", "actif": False},
+                 {"id": "c", "text": "Préavis trois.", "pays": "LU", "annee": 2023.5}]
+
+    def admitted(self, own, **case):
+        asked = question(self.report(make_case(documents=self.DOCUMENTS, facts=[], questions=[
+            {"id": "q", "text": "Préavis ?", "answerable": False, "filters": own}], **case)), "fixe_48_0")
+        self.assertEqual((asked["filters"], asked["no_hits"]), (own, None if asked["hits_before_budget"] else "no_document"))
+        return "".join(sorted(hit["document"] for hit in asked["hits_before_budget"]))
+
+    def test_every_condition_worked_by_hand(self):
+        for filters, expected in (({"pays": "FR"}, "ab"), ({"pays": "BE"}, "a"), ({"pays": ["FR", "BE"]}, "a"), ({"pays": {"in": ["BE", "LU"]}}, "ac"), ({"pays": "DE"}, ""),
+                                  ({"annee": {"gte": 2023}}, "bc"), ({"annee": {"lte": 2023.5}}, "ac"), ({"annee": {"gte": 2022, "lte": 2023}}, "a"), ({"annee": 2024.0}, "b"),
+                                  ({"date": {"gte": "2023"}}, "b"), ({"date": {"lte": "2022-12-31"}}, "a"), ({"actif": True}, "a"), ({"actif": False}, "b"),
+                                  ({"pays": "FR", "annee": {"gte": 2023}}, "b"), ({"pays": {"in": []}}, ""), ({"annee": {"in": [2022, 2024], "gte": 2023}}, "b")):
+            self.assertEqual(self.admitted(filters), expected, filters)
+        self.assertEqual(self.admitted({"annee": {"gte": 2023}}, filters={"pays": "FR"}), "b")
+        self.assertEqual(self.admitted({"annee": {"gte": 2023}}, filters={"pays": "BE"}), "")
+
+    def test_against_a_brute_force_filter(self):
+        draw = random.Random(7)
+        checked = 0
+        for _ in range(300):
+            documents = [dict({"id": "d{}".format(n), "text": "mot {}".format(n)}, **{
+                key: value for key, value in (("k", draw.choice(["x", "y", ["x", "z"], ["y"]])), ("n", draw.randint(1, 5))) if draw.random() < 0.8}) for n in range(6)]
+            documents[0].update(k="x", n=3)
+            filters = {}
+            if draw.random() < 0.7:
+                filters["k"] = draw.choice(["x", "z", {"in": ["y", "z"]}])
+            if draw.random() < 0.7:
+                filters["n"] = draw.choice([2, {"gte": 2}, {"lte": 3, "gte": 2}, {"in": [1, 5]}])
+
+            def keeps(document):
+                for key, wanted in filters.items():
+                    if key not in document:
+                        return False
+                    values = document[key] if isinstance(document[key], list) else [document[key]]
+                    if not isinstance(wanted, dict):
+                        wanted = {"in": [wanted]}
+                    if ("in" in wanted and not set(values) & set(wanted["in"]) or "gte" in wanted and not max(values) >= wanted["gte"]
+                            or "lte" in wanted and not min(values) <= wanted["lte"]):
+                        return False
+                return True
+            expected = [document["id"] for document in documents if keeps(document)]
+            case = make_case(documents=documents, facts=[], settings={"top_k": 10}, questions=[{"id": "q", "text": "mot", "answerable": False, "filters": filters}])
+            hits = question(self.report(case), "fixe_48_0")["hits_before_budget"]
+            self.assertEqual(sorted(hit["document"] for hit in hits), expected)
+            checked += 0 < len(expected) < 6
+        self.assertGreater(checked, 100)
+
+    def test_a_section_inherits_and_a_passage_passes_when_all_its_sections_do(self):
+        sections = [{"title": "Un", "text": "Le préavis un", "livre": "A"}, {"title": "Deux", "text": "le préavis deux", "livre": "B", "pays": "BE"}]
+        case = make_case(documents=[{"id": "d", "sections": sections, "pays": "FR"}, {"id": "e", "text": "Préavis hors section.", "livre": "A", "pays": "FR"}],
+                         facts=[{"id": "f", "document": "d", "quote": "préavis deux"}],
+                         questions=[{"id": "q", "text": "Préavis ?", "required_facts": ["f"], "filters": {"livre": "A"}}],
+                         variants=[{"id": "s", "unit": "sections", "max_chars": 99}, {"id": "w", "unit": "words", "size": 4}])
+        del case["documents"][1]
+        report = self.report(case)
+        self.assertEqual([hit["sections"] for hit in question(report, "s")["hits_before_budget"]], [["Un"]])
+        self.assertEqual(question(report, "w")["no_hits"], "no_document")  # [0, 4[ is over both books, [4, 6[ is of the other
+        for each in "sw":
+            self.assertEqual(question(report, each)["facts"][0]["loss"], {"stage": "filtered_out", "filter": {"livre": "A"}})
+        self.assertEqual([variant(report, each)["summary"]["mixed_passages"] for each in "sw"], [0, 1])
+        self.assertEqual(variant(report, "w")["summary"]["mixed_by"], {"livre": 1, "pays": 1})
+        case["questions"][0]["filters"] = {"pays": "BE"}
+        self.assertEqual([question(self.report(case), each)["all_required_covered"] for each in "sw"], [True, True])
+
+    def test_a_variant_may_ignore_the_filters_of_questions(self):
+        case = make_case(documents=self.DOCUMENTS, facts=[], questions=[
+            {"id": "q", "text": "Préavis ?", "answerable": False, "filters": {"pays": "DE"}, "per_document": 1}],
+            variants=[{"id": "v", "unit": "paragraphs", "question_filters": False}, {"id": "w", "unit": "paragraphs"}])
+        report = self.report(case)
+        self.assertEqual([variant(report, each)["question_filters"] for each in "vw"], [False, True])
+        self.assertEqual([question(report, each)["no_hits"] for each in "vw"], [None, "no_document"])
+
+    def test_per_document_gives_the_best_of_each_whatever_top_k(self):
+        documents = [{"id": "a", "text": "préavis préavis\n\npréavis\n\nautre"}, {"id": "b", "text": "rien\n\npréavis long de beaucoup de mots"}, {"id": "c", "text": "rien"}]
+        case = make_case(documents=documents, facts=[{"id": "f", "document": "b", "quote": "préavis long"}], settings={"top_k": 2}, questions=[
+            {"id": "q", "text": "Préavis ?", "required_facts": ["f"], "per_document": 2}], variants=[{"id": "v", "unit": "paragraphs"}])
+        report = self.report(case)
+        self.assertEqual([hit["passage"] for hit in question(report, "v")["hits_before_budget"]], ["a#0001", "a#0002", "b#0002"])
+        self.assertEqual(variant(report, "v")["summary"]["recall_at"], [1.0, 1.0])  # all its hits count at every k
+        del case["questions"][0]["per_document"]
+        self.assertEqual(variant(self.report(case), "v")["summary"]["recall_at"], [0.0, 0.0])
+
+
+class Facts(TestCase):
+    def test_any_alternative_proves(self):
+        documents = [{"id": "a", "text": "Règle : le préavis est de trois mois."}, {"id": "b", "text": "Rappel : préavis de trois mois, sans exception."}]
+        alternatives = [{"document": "a", "quote": "préavis est de trois mois"}, {"document": "b", "quote": "préavis de trois mois"}]
+        case = make_case(documents=documents, facts=[{"id": "f", "any_of": alternatives}], settings={"top_k": 1}, question="Rappel préavis")
+        report = self.report(case)
+        fact = question(report, "paragraphes")["facts"][0]
+        self.assertEqual([fact[key] for key in ("document", "covered", "covered_by", "loss")], ["b", True, 1, None])
+        self.assertEqual([alternative["loss"] and alternative["loss"]["stage"] for alternative in fact["alternatives"]], ["ranked_too_low", None])
+        self.assertEqual([variant(report, "paragraphes")["summary"][key] for key in ("facts_whole", "recall_at", "facts_covered")], [1, [1.0], 1])
+
+    def test_the_largest_share_speaks_for_a_lost_fact(self):
+        documents = [{"id": "a", "text": "Un préavis"}, {"id": "b", "text": "préavis de trois mois francs"}]
+        alternatives = [{"document": "a", "quote": "Un préavis"}, {"document": "b", "quote": "trois mois francs"}]
+        case = make_case(documents=documents, facts=[{"id": "f", "any_of": alternatives}], question="préavis", settings={"top_k": 1, "budget_words": 1})
+        fact = question(self.report(case), "paragraphes")["facts"][0]
+        self.assertEqual([fact[key] for key in ("document", "words_covered", "covered_by")], ["a", 1, None])
+        self.assertEqual(fact["loss"]["stage"], "cut_by_budget")
+
+    def test_the_row_of_a_table_does_not_prove_what_its_header_says(self):
+        table = "| zone | plafond |\n| --- | --- |\n" + "\n".join("| ville{} | {} |".format(number, number) for number in range(40))
+        case = make_case(table, facts=[{"id": "tete", "document": "d", "quote": "| zone | plafond |"}, {"id": "ligne", "document": "d", "quote": "| ville30 | 30 |"}],
+                         questions=[{"id": "q", "text": "ville30", "required_facts": ["tete", "ligne"]}], settings={"top_k": 1})
+        asked = question(self.report(case), "fixe_48_0")
+        self.assertEqual([fact["covered"] for fact in asked["facts"]], [False, True])
+        self.assertFalse(asked["all_required_covered"])
+
+    def test_a_footer_inside_a_quote_takes_two_quotes(self):
+        text = "Le préavis est de\f\nPage 3 sur 12\n\ntrois mois francs."
+        self.assertIn("« Page 3 sur 12 » manque à la citation", self.refused(make_case(text, "préavis est de trois mois francs"))[0])
+        case = make_case(text, facts=[{"id": "f", "document": "d", "quote": "Le préavis est de"}, {"id": "g", "document": "d", "quote": "trois mois francs"}],
+                         questions=[{"id": "q", "text": "Préavis ?", "required_facts": ["f", "g"]}])
+        self.assertTrue(question(self.report(case), "fixe_48_0")["all_required_covered"])
+
+    def test_titles_are_searched_and_never_sent(self):
+        case = make_case(documents=[{"id": "d", "title": "Contrat Boréal", "text": "Trois mois."}], quote="Trois mois", question="Boréal ?")
+        case["facts"][0]["quote"] = "Trois mois"
+        self.assertEqual(question(self.report(case), "fixe_48_0")["no_hits"], "no_match")
+        asked = question(self.report(dict(case, settings={"index_titles": True})), "fixe_48_0")
+        self.assertEqual([(hit["text"], hit["words"]) for hit in asked["hits_before_budget"]], [("Trois mois.", 2)])
+        self.assertEqual((asked["terms"], asked["words_sent"]), ([{"term": "boréal", "passages": 1}], 2))
+
+
+class Recall(TestCase):
+    def test_against_brute_force(self):
+        """For each report at hand: one hit, in the right document, that holds every word of the fact."""
+        for path in (ROOT / "cas_fr.json", TESTS / "cas" / "contrats" / "contrats.json", TESTS / "cas" / "mediatheque.json"):
+            report = report_of(path, self.folder)
+            top_k = report["settings"]["top_k"]
+            for each in report["variants"]:
+                shares = {k: [] for k in range(1, top_k + 1)}
+                for asked in each["questions"]:
+                    for k in shares if asked["answerable"] else ():
+                        hits = [hit for hit in asked["hits_before_budget"] if hit["rank"] <= k or asked["per_document"] and each["question_filters"]]
+                        whole = [any(hit["document"] == fact["document"] and set(range(fact["start"], fact["end"])) <= set(range(hit["start"], hit["end"]))
+                                     for hit in hits) for fact in asked["facts"]]
+                        shares[k].append(sum(whole) / len(whole))
+                self.assertEqual(each["summary"]["recall_at"], [round(sum(values) / len(values), 9) for values in shares.values()])
+
+    def test_contracts_by_article(self):
+        report = report_of(TESTS / "cas" / "contrats" / "contrats.json", self.folder)
+        size, structure, filtered = ("taille_400_60", "structure_500", "structure_500_filtres")
+        self.assertEqual([variant(report, each)["summary"]["passages_indexed"] for each in (size, structure, filtered)], [18, 32, 32])
+        recall = {each: [variant(report, each)["summary"]["recall_at"][k - 1] for k in (1, 2, 4)] for each in (size, structure, filtered)}
+        self.assertEqual(recall[filtered], [1.0, 1.0, 1.0])
+        self.assertLess(recall[structure][0], 1.0)
+        self.assertEqual(recall[structure][1:], [1.0, 1.0])
+        self.assertLess(max(recall[size]), 1.0)
+        notice = {each: question(report, each, "q_preavis_clairnet") for each in (size, structure)}
+        self.assertFalse(any("moyennant un préavis de six semaines" in hit["text"] and hit["document"] == "nettoyage"
+                             for hit in notice[size]["hits_before_budget"] if hit["start"] <= 114 and hit["end"] >= 128))
+        self.assertEqual([variant(report, each)["summary"]["facts_whole"] for each in (size, structure)], [9, 10])
+        self.assertEqual(notice[structure]["hits_before_budget"][1]["sections"], ["Art. 4 - Résiliation"])
+        self.assertEqual(question(report, filtered, "q_verdure")["no_hits"], "no_document")
+        trap = question(report, filtered, "q_penalite_clairnet")
+        self.assertEqual({hit["document"] for hit in trap["hits_before_budget"]}, {"nettoyage"})
+        self.assertEqual(question(report, structure, "q_penalite_clairnet")["hits_before_budget"][0]["document"], "ascenseurs")
+        self.assertEqual([question(report, filtered, each)["per_document"] for each in ("q_preavis_compares", "q_prix_compares")], [1, 1])
+        self.assertEqual([sum(asked["answerable"] for asked in each["questions"]) for each in report["variants"]], [8, 8, 8])
+
+    def test_books_by_chapter(self):
+        path = TESTS / "cas" / "mediatheque.json"
+        sections = json.loads(path.read_text(encoding="utf-8"))["documents"][0]["sections"]
+        self.assertTrue(all(292 <= len(section["text"]) <= 343 and 46 <= len(section["text"].split()) <= 63 for section in sections))
+        report = report_of(path, self.folder)
+        summaries = {each["id"]: each["summary"] for each in report["variants"]}
+        self.assertEqual([summaries[each]["passages_indexed"] for each in ("naif_180_40", "structure_220")], [20, 18])
+        self.assertEqual([summaries[each]["mixed_by"]["book"] for each in ("naif_180_40", "structure_220")], [2, 0])
+        self.assertEqual([summaries["naif_180_{}".format(overlap)]["mixed_passages"] for overlap in (0, 20, 40, 80)], [7, 9, 9, 15])
+        self.assertEqual(summaries["structure_220"]["mixed_passages"], 0)
+        first = {asked["id"]: asked["hits_before_budget"][0]["sections"] for asked in variant(report, "structure_220")["questions"]}
+        for id, book, chapter in (("q_pari", "Le Tour du monde en quatre-vingts jours", 1), ("q_calendrier", "Le Tour du monde en quatre-vingts jours", 3),
+                                  ("q_greve", "Germinal", 2), ("q_cuvelage", "Germinal", 3), ("q_pieuvre", "Les Travailleurs de la mer", 2)):
+            self.assertEqual([section["title"] for section in sections if (section["book"], section["chapter"]) == (book, chapter)], first[id])
+        promise = question(report, "structure_220", "q_promesse")
+        self.assertTrue(all(title.startswith("Les Travailleurs de la mer") for hit in promise["hits_before_budget"] for title in hit["sections"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
