@@ -270,7 +270,9 @@ class OracleTest(unittest.TestCase):
         named += [[a["id"], b["id"]] for a, b in combinations(report["variants"], 2) if a["passages"] == b["passages"]]
         for ids in named:
             self.assertTrue(any(all(id in warning for id in ids) for warning in report["warnings"]), ids)
-        self.assertEqual(bool(report["warnings"]), bool(named))
+        told = [warning for warning in report["warnings"] if not re.match("question .* aucun mot à chercher|filtre .* clé absente|"
+                                                                          "variante .* le recouvrement n'a aucun effet", warning)]
+        self.assertEqual(bool(told), bool(named))
 
     def check_question(self, variant, question, reported):
         """The record expected, once compared with the one reported."""
