@@ -286,7 +286,7 @@ class Outputs(TestCase):
         self.target.write_text("ancien")
         words = " ".join("mot{}".format(number % 5000) for number in range(400_000))
         long = self.write(make_case(words + " trois mois", "trois mois", questions=[
-            {"id": "q{}".format(n), "text": "mot{} mot{}".format(n, n + 1), "required_facts": ["f"]} for n in range(3000)]), "long.json")
+            {"id": "q{}".format(n), "text": "mot{} mot{}".format(n, n + 1), "required_facts": ["f"]} for n in range(12_000)]), "long.json")
         process = subprocess.Popen([sys.executable, str(SCRIPT), "--case", str(long), "--output", str(self.target)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=UTF8)
         try:
