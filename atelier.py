@@ -9,6 +9,8 @@ follows each quote along the way and names the stage that lost it.  Nothing is s
     python3 atelier.py                          the table of the case that stands beside the script
     python3 atelier.py --output resultat.json   the table and the full report
     python3 atelier.py --case mon_cas.json      another case
+    python3 atelier.py --contexts moteur.jsonl  what another engine sent, judged alike
+    python3 atelier.py --citations registre.json    the citations of an answer
     python3 atelier.py --self-test              the thirteen guards of the evaluator
 
 The flow; each arrow is a function of values, without file, clock or print:
@@ -27,7 +29,8 @@ Glossary
 
 Plan
     1 vocabulary    2 errors       3 reading a case   4 cutting    5 searching    6 assembling
-    7 coverage and loss            8 report           9 guards     10 command
+    7 coverage and loss            8 report           9 contexts of other engines
+    10 citations                   11 guards          12 command
 
 Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context
 says nothing about reading order, understanding, or a right answer.
@@ -47,7 +50,7 @@ from bisect import bisect_left, bisect_right
 from collections import namedtuple  # typing's records would cost a tenth of the start-up
 from errno import EBADF, errorcode
 from functools import lru_cache
-from itertools import accumulate, islice, takewhile
+from itertools import accumulate, chain, combinations, islice, takewhile
 
 TYPE_CHECKING = False  # as in typing, which only a type checker needs here
 if TYPE_CHECKING:
@@ -63,10 +66,11 @@ class Span(namedtuple("Span", "document start end")):
     __slots__ = ()
 
 
-class Document(namedtuple("Document", "id title text metadata starts ends sections label")):
+class Document(namedtuple("Document", "id title text metadata starts ends sections label file", defaults=("",))):
     """A source text; word i is text[starts[i]:ends[i]]; metadata is {key: text, number, boolean or list of texts}.
 
-    sections are Sections in text order, none when it has no structure; label is what index_titles searches.
+    sections are Sections in text order, none when it has no structure; label is what index_titles searches; file is its
+    path in the case, if any.
     """
     __slots__ = ()
 
@@ -86,8 +90,8 @@ class Fact(namedtuple("Fact", "id quotes several")):
     __slots__ = ()
 
 
-class Question(namedtuple("Question", "id text answerable required_facts filters per_document")):
-    """A text to search; required_facts are fact ids; filters {key: condition} and per_document (or None) are its own."""
+class Question(namedtuple("Question", "id text answerable required_facts filters per_document set")):
+    """A text to search; required_facts are fact ids; filters {key: condition}, per_document and set (or None) are its own."""
     __slots__ = ()
 
 
@@ -124,7 +128,7 @@ class Cutting(namedtuple("Cutting", "by_id by_document")):
 
 
 class Hit(namedtuple("Hit", "rank passage score kept")):
-    """A Passage found by a question: rank from 1, bm25 score, kept, the number of words that the budget let through."""
+    """A Passage found by a question: rank from 1, score (None when unknown), kept, the words that the budget let through."""
     __slots__ = ()
 
 
@@ -187,6 +191,8 @@ MAX_DEPTH = 50           # of nesting in a case file; the format needs 5
 MAX_DIGITS = 15          # of an integer: beyond, other JSON readers lose digits
 LISTED_PLACES = 10       # of an ambiguous quote
 LISTED_LOSSES = 12       # under the table
+LISTED_FAULTS = 100      # of one file
+SIGNIFICANT = 0.05       # below, a sign test tells two variants apart
 
 
 # --- 2. Errors: one class, one voice --------------------------------------------------------------
@@ -215,9 +221,11 @@ class Faults:
             self.add(place, sentence)
 
     def check(self) -> None:
-        """Raise AtelierError when there is at least one fault."""
-        if self.sentences:
-            raise AtelierError(*dict.fromkeys(self.sentences))
+        """Raise AtelierError when there is at least one fault; beyond LISTED_FAULTS they are counted."""
+        told = list(dict.fromkeys(self.sentences))
+        if told:
+            more = ["{} : et {}.".format(self.file, counted(len(told) - LISTED_FAULTS, "autre faute"))] if len(told) > LISTED_FAULTS else []
+            raise AtelierError(*told[:LISTED_FAULTS], *more)
 
 
 def shown(value: Any) -> str:
@@ -392,6 +400,7 @@ KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its 
     "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
     "condition": (is_condition, "une valeur, ou un objet de « gte », « lte » (nombre ou date ISO) et « in » (liste)"),
     "any": (lambda value: True, ""),
+    "revision": (lambda value: value is None or is_integer(value) or isinstance(value, str), "un entier, un texte ou null"),
 }
 
 
@@ -410,7 +419,7 @@ QUOTE_KEYS = (Key("document", "filled", True), Key("quote", "filled", True), Key
 FACT_KEYS = (Key("id", "filled", True),) + tuple(key._replace(required=False) for key in QUOTE_KEYS) + (Key("any_of", "list"),)
 VARIANT_KEYS = (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"))
 QUESTION_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"), Key("required_facts", "texts"),
-                 Key("filters", "object"), Key("per_document", "count"))
+                 Key("filters", "object"), Key("per_document", "count"), Key("set", "filled"))
 
 
 def read_object(value: Any, place: str, keys: Sequence[Key], faults: Faults, others: str = "") -> Dict[str, Any]:
@@ -665,7 +674,7 @@ def read_text(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], 
         faults.add(place + ".structure", "structure {} inconnue. {}".format(shown(structure), suggestion(structure, STRUCTURES)))
     metadata = {**header, **metadata}
     return make_document(item.get("id", ""), title, text, metadata, [
-        section._replace(metadata={**metadata, **section.metadata}) for section in sections], label)
+        section._replace(metadata={**metadata, **section.metadata}) for section in sections], label)._replace(file=item.get("file", ""))
 
 
 def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any], sections: Sequence[Section] = (), label: str = "") -> Document:
@@ -830,7 +839,7 @@ def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]],
             faults.add(place, "question déclarée sans réponse, mais qui exige des faits ; ôtez les faits ou « answerable ».")
         filters = read_filters(item.get("filters", {}), place + ".filters", documents, faults)
         if {"id", "text"} <= set(item):
-            questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters, item.get("per_document")))
+            questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters, item.get("per_document"), item.get("set")))
     return tuple(questions)
 
 
@@ -1360,14 +1369,18 @@ def not_indexed(trip: Trip) -> Optional[Dict[str, Any]]:
 
 
 def cut_by_budget(trip: Trip) -> Optional[Dict[str, Any]]:
-    """words_over: how far beyond the budget, in the concatenated hits, the last word needed lies."""
+    """words_over: how far beyond the budget, in the concatenated hits, the last word needed lies.
+
+    None when it lies within: another engine cut its context by a rule of its own.
+    """
     left, before, carried = [trip.quote], 0, None
-    for hit in trip.hits:
+    for hit in trip.hits or ():
         span = hit.passage.span
         after = [rest for part in left for rest in missing_spans(part, [span])]
         if size(after) < size(left):
             end = min(span.end, max(part.end for part in left if part.start < span.end))
-            carried = {"passage": hit.passage.id, "rank": hit.rank, "words_over": before + hit.passage.lead + end - span.start - trip.budget_words}
+            over = before + hit.passage.lead + end - span.start - trip.budget_words
+            carried = {"passage": hit.passage.id, "rank": hit.rank, "words_over": over if over > 0 else None}
         left, before = after, before + hit.passage.words
     return None if left else carried
 
@@ -1383,6 +1396,14 @@ def not_matched(trip: Trip) -> Optional[Dict[str, Any]]:
 def ranked_too_low(trip: Trip) -> Optional[Dict[str, Any]]:
     rank, passage = best_holder(trip)
     return {"passage": passage, "rank": rank}
+
+
+def not_retrieved(trip: Trip) -> Optional[Dict[str, Any]]:
+    return None if trip.hits is None else {}
+
+
+def not_sent(trip: Trip) -> Optional[Dict[str, Any]]:
+    return {}
 
 
 def best_holder(trip: Trip) -> Optional[Tuple[int, str]]:
@@ -1411,12 +1432,20 @@ STAGES = (
 )
 
 
-STAGE = {stage.id: stage for stage in STAGES}
+ENGINE_STAGES = (  # for an engine whose index is unknown
+    STAGES[0],
+    STAGES[2],
+    Stage("not_retrieved", not_retrieved, "non trouvée par le moteur", "{missing}",
+          "Le moteur ne l'a pas parmi ses passages trouvés : voyez son découpage, ses plongements, son top_k."),
+    Stage("not_sent", not_sent, "absente du contexte", "{missing}",
+          "Donnez aussi les passages trouvés (« hits ») pour savoir si la recherche ou le budget l'a perdue."),
+)
+STAGE = {stage.id: stage for stage in STAGES + ENGINE_STAGES}
 
 
-def find_loss(trip: Trip) -> Dict[str, Any]:
+def find_loss(trip: Trip, stages: Sequence[Stage]) -> Dict[str, Any]:
     """The first stage that holds, with what its loss carries (`missing` except for filters)."""
-    for stage in STAGES:
+    for stage in stages:
         carried = stage.test(trip)
         if carried is not None:
             missing = {} if stage.test is filtered_out else {"missing": [[span.start, span.end] for span in trip.missing]}
@@ -1443,24 +1472,28 @@ class Verdict(namedtuple("Verdict", "fact attempts chosen")):
     __slots__ = ()
 
 
-class Outcome(namedtuple("Outcome", "question terms hits kept verdicts no_hits")):
-    """A Question's trip through one variant: terms searched, Hits, kept Spans of its context, Verdicts, why no hits."""
+class Outcome(namedtuple("Outcome", "question terms query hits context kept verdicts no_hits")):
+    """A Question's trip through one variant: [(term, passages that hold it)], query, Hits, those of the context, their
+    kept Spans, Verdicts, why no hits.  Of another engine, terms and query, and perhaps hits, are None.
+    """
     __slots__ = ()
 
 
-def diagnose(case: Case) -> Dict[str, Any]:
-    """The whole report, as a dict ready for JSON."""
+def diagnose(case: Case, engines: Mapping[str, Mapping[str, Sent]] = {}) -> Dict[str, Any]:
+    """The whole report, as a dict ready for JSON; engines are {name: {question id: what was sent}}."""
     terms = search_terms((question.text for question in case.questions), case.settings.stop_words)
     variants = in_threads([lambda go_on, variant=variant: diagnose_variant(case, variant, terms, go_on) for variant in case.variants],
                           worth_it=sum(len(document.starts) for document in case.documents.values()) > 20_000)
+    variants += [diagnose_engine(case, name, sent) for name, sent in engines.items()]
     return {
         "atelier": __version__,
-        "environment": {"python": "{}.{}.{}".format(*sys.version_info), "sqlite": sqlite_version()},
+        "environment": describe_environment(),
         "warnings": find_warnings(case, variants),
         "case": describe_case(case),
         "settings": {"filters": case.settings.filters, "top_k": case.settings.top_k, "budget_words": case.settings.budget_words,
                      "tokenizer": TOKENIZER, "stop_words": list(case.settings.stop_words), "index_titles": case.settings.index_titles},
         "variants": variants,
+        "comparisons": [compare_variants(*pair) for pair in combinations(variants, 2)],
     }
 
 
@@ -1509,10 +1542,10 @@ def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]
             "id": variant.id,
             "chunking": {"unit": variant.unit, **variant.parameters},
             "question_filters": variant.question_filters,
-            "summary": summarize(case, cutting, outcomes),
+            **summarize_sets(case, cutting, outcomes),
             "passages": {document: [[passage.span.start, passage.span.end] for passage in passages]
                          for document, passages in cutting.by_document.items()},
-            "questions": [describe_outcome(case.documents, slice_text, index, *pair) for pair in zip(case.questions, outcomes)],
+            "questions": [describe_outcome(case.documents, slice_text, *pair) for pair in zip(case.questions, outcomes)],
         }
     finally:
         index.close()
@@ -1545,17 +1578,18 @@ def follow(case: Case, cutting: Cutting, index: Index, conditions: Sequence[Mapp
         found = best_of_each(found, cutting, question.per_document)
     kept = assemble([cutting.by_id[id].words for id, _ in found], case.settings.budget_words)
     hits = [Hit(rank, cutting.by_id[id], score, words) for rank, ((id, score), words) in enumerate(zip(found, kept), 1)]
-    spans = kept_spans(cutting.by_id, [Kept(hit.passage.id, hit.kept) for hit in hits if hit.kept])
+    context = [hit for hit in hits if hit.kept]
+    spans = kept_spans(cutting.by_id, [Kept(hit.passage.id, hit.kept) for hit in context])
 
-    def find_trip(quote, missing):
+    def lose(quote, missing):
         passages = touching(cutting, quote.span)
         inside = [passage for passage in passages if admitted is None or passage.id in admitted]
-        return Trip(quote.span, missing, inside, [passage for passage in inside if holds(passage, quote.span)], hits,
-                    lambda id: index.rank(query, id, admitted), case.settings.budget_words,
-                    find_broken(case.documents[quote.span.document], quote.span, passages, inside, conditions))
-    verdicts = [judge(case.facts[fact], case.documents, spans, find_trip) for fact in question.required_facts]
+        return find_loss(Trip(quote.span, missing, inside, [passage for passage in inside if holds(passage, quote.span)], hits,
+                              lambda id: index.rank(query, id, admitted), case.settings.budget_words,
+                              find_broken(case.documents[quote.span.document], quote.span, passages, inside, conditions)), STAGES)
+    verdicts = [judge(case.facts[fact], case.documents, spans, lose) for fact in question.required_facts]
     no_hits = None if hits else "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
-    return Outcome(question, terms, hits, spans, verdicts, no_hits)
+    return Outcome(question, [(term, index.count(term)) for term in terms], query, hits, context, spans, verdicts, no_hits)
 
 
 def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
@@ -1583,58 +1617,84 @@ def find_broken(document: Document, quote: Span, touched: Sequence[Passage], ins
 
 
 def judge(fact: Fact, documents: Mapping[str, Document], kept: Sequence[Span],
-          find_trip: Callable[[Quote, Sequence[Span]], Trip]) -> Verdict:
+          lose: Callable[[Quote, Sequence[Span]], Dict[str, Any]]) -> Verdict:
     """Whether the kept spans cover a fact and, for each of its quotes that they do not, where it was lost."""
     attempts = []
     for quote in fact.quotes:
         missing, loss = missing_spans(quote.span, kept), None
         if missing:
-            loss, twins = find_loss(find_trip(quote, missing)), same_words_in(documents, quote, kept)
+            loss, twins = lose(quote, missing), same_words_in(documents, quote, kept)
             loss = {**loss, "same_words_in": twins} if twins else loss
         attempts.append(Attempt(quote, size(missing), loss))
     return Verdict(fact, attempts, min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span])))
 
 
-def summarize(case: Case, cutting: Cutting, outcomes: Sequence[Outcome]) -> Dict[str, Any]:
-    """The counts of one variant, over the answerable questions."""
+def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
+    """The summary and, when questions have sets, that of each set."""
+    sets = dict.fromkeys(question.set for question in case.questions if question.set)
+    parts = {name: summarize(case, cutting, [outcome for outcome in outcomes if outcome.question.set == name]) for name in sets}
+    return {"summary": summarize(case, cutting, outcomes), **({"by_set": parts} if parts else {})}
+
+
+def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
+    """The counts of one variant, over the answerable questions; what an engine (cutting None) has no figure for is None."""
     judged = [outcome for outcome in outcomes if outcome.question.answerable]
     verdicts = [verdict for outcome in judged for verdict in outcome.verdicts]
     lost = [verdict.chosen.loss["stage"] for verdict in verdicts if verdict.chosen.loss]
-    lengths = sorted(passage.words for passage in cutting.by_id.values())
+    lengths = sorted(passage.words for passage in cutting.by_id.values()) if cutting else []
     return {
-        "passages_indexed": len(lengths),
-        "words_indexed": sum(lengths),
+        "passages_indexed": len(lengths) or None,
+        "words_indexed": sum(lengths) or None,
         "complete_contexts": sum(bool(is_complete(outcome.question, [not verdict.chosen.loss for verdict in outcome.verdicts])) for outcome in judged),
         "answerable_questions": len(judged),
         "facts_covered": len(verdicts) - len(lost),
         "facts_required": len(verdicts),
         "facts_whole": sum(any(holds(passage, quote.span) for quote in verdict.fact.quotes for passage in touching(cutting, quote.span))
-                           for verdict in verdicts),
+                           for verdict in verdicts) if cutting else None,
         "recall_at": recall_at(judged, case.settings.top_k),
-        "words_sent": sum(hit.kept for outcome in judged for hit in outcome.hits),
+        **measure_evidence(judged),
+        "words_sent": sum(hit.kept for outcome in judged for hit in outcome.context),
         "redundant_words": sum(redundant_words(outcome.kept) for outcome in judged),
-        "losses": {stage.id: lost.count(stage.id) for stage in STAGES if stage.id in lost},
-        "passage_words": {"min": lengths[0], "median": median(lengths), "max": lengths[-1]},
+        "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
+        "passage_words": {"min": lengths[0], "median": median(lengths), "max": lengths[-1]} if lengths else None,
         **count_mixed(case.documents, cutting),
     }
+
+
+def measure_evidence(outcomes: Sequence[Outcome]) -> Dict[str, Optional[float]]:
+    """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in Chroma's
+    evaluation of chunking: over distinct source positions, averaged over questions.  None without question.
+    """
+    shares = []
+    for outcome in outcomes:
+        evidence, sent = union([verdict.chosen.quote.span for verdict in outcome.verdicts]), union(outcome.kept)
+        both = size(evidence) - size([span for quote in evidence for span in missing_spans(quote, sent)])
+        shares.append((both / size(evidence), both / size(sent) if sent else 0, both / (size(evidence) + size(sent) - both)))
+    names = ("evidence_recall", "evidence_precision", "evidence_iou")
+    return {name: round(sum(each) / len(shares), 9) for name, each in zip(names, zip(*shares))} if shares else dict.fromkeys(names)
 
 
 def recall_at(outcomes: Sequence[Outcome], top_k: int) -> Optional[List[float]]:
     """For k = 1 … top_k, the mean share of a question's required facts that one hit of rank <= k holds whole.
 
-    Before the budget; all the hits of a question with per_document count at every k.  None without question.
+    Before the budget; all the hits of a question with per_document count at every k.  None without question or hits.
     """
+    if not outcomes or any(outcome.hits is None for outcome in outcomes):
+        return None
+
     def first_rank(outcome, verdict):
         ranks = [hit.rank for hit in outcome.hits for quote in verdict.fact.quotes
                  if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span)]
         return min(ranks, default=top_k + 1) if not outcome.question.per_document else 1 if ranks else top_k + 1
     ranks = [[first_rank(outcome, verdict) for verdict in outcome.verdicts] for outcome in outcomes]
     return [round(sum(sum(rank <= k for rank in each) / len(each) for each in ranks) / len(ranks), 9)
-            for k in range(1, top_k + 1)] if ranks else None
+            for k in range(1, top_k + 1)]
 
 
-def count_mixed(documents: Mapping[str, Document], cutting: Cutting) -> Dict[str, Any]:
+def count_mixed(documents: Mapping[str, Document], cutting: Optional[Cutting]) -> Dict[str, Any]:
     """How many passages overlap two sections or more and, for each metadata key of sections, two values or more."""
+    if not cutting:
+        return {"mixed_passages": None, "mixed_by": None}
     overlapped = [sections_of(documents[name], passage) for name, passages in cutting.by_document.items() if documents[name].sections
                   for passage in passages]
     keys = sorted({key for document in documents.values() for section in document.sections for key in section.metadata
@@ -1647,6 +1707,10 @@ def median(ordered: Sequence[int]) -> Any:
     """The mean of the two middle values, an integer when whole."""
     double = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
     return double / 2 if double % 2 else double // 2
+
+
+def describe_environment() -> Dict[str, str]:
+    return {"python": "{}.{}.{}".format(*sys.version_info), "sqlite": sqlite_version()}
 
 
 def describe_case(case: Case) -> Dict[str, Any]:
@@ -1662,18 +1726,17 @@ def describe_case(case: Case) -> Dict[str, Any]:
     }
 
 
-def describe_outcome(documents: Mapping[str, Document], slice_text: Callable[..., str], index: Index, question: Question,
-                     outcome: Outcome) -> Dict[str, Any]:
+def describe_outcome(documents: Mapping[str, Document], slice_text: Callable[..., str], question: Question, outcome: Outcome) -> Dict[str, Any]:
     facts = [describe_verdict(verdict) for verdict in outcome.verdicts]
     return {
-        "id": question.id, "text": question.text, "answerable": question.answerable,
+        "id": question.id, "text": question.text, "answerable": question.answerable, **({"set": question.set} if question.set else {}),
         "filters": question.filters, "per_document": question.per_document,
-        "terms": [{"term": term, "passages": index.count(term)} for term in outcome.terms],
-        "query": make_query(outcome.terms),
+        "terms": outcome.terms and [{"term": term, "passages": passages} for term, passages in outcome.terms],
+        "query": outcome.query,
         "no_hits": outcome.no_hits,
-        "hits_before_budget": [describe_hit(documents, hit, slice_text) for hit in outcome.hits],
-        "context": [describe_kept(hit, span, slice_text) for hit, span in zip(outcome.hits, outcome.kept)],
-        "words_sent": sum(hit.kept for hit in outcome.hits),
+        "hits_before_budget": outcome.hits and [describe_hit(documents, hit, slice_text) for hit in outcome.hits],
+        "context": [describe_kept(hit, span, slice_text) for hit, span in zip(outcome.context, outcome.kept)],
+        "words_sent": sum(hit.kept for hit in outcome.context),
         "redundant_words": redundant_words(outcome.kept),
         "facts": facts,
         "all_required_covered": is_complete(question, [fact["covered"] for fact in facts]),
@@ -1683,7 +1746,7 @@ def describe_outcome(documents: Mapping[str, Document], slice_text: Callable[...
 def describe_hit(documents: Mapping[str, Document], hit: Hit, slice_text: Callable[..., str]) -> Dict[str, Any]:
     passage = hit.passage
     return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words, "heading_words": passage.heading_words,
-            "kept_words": hit.kept, "score": round(hit.score, 9),
+            "kept_words": hit.kept, "score": hit.score and round(hit.score, 9),
             "sections": [section.title for section in sections_of(documents[passage.span.document], passage)], "text": slice_text(passage)}
 
 
@@ -1719,7 +1782,7 @@ def find_warnings(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str
             warnings.append("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez ce caractère.".format(
                 kind, shown(text_holder.id), INVISIBLE[character], ord(character), found.count(character), at))
     for question in variants[0]["questions"]:
-        if not question["terms"]:
+        if question["terms"] == []:
             warnings.append("question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(shown(question["id"])))
     for key in case.settings.filters:
         without = [shown(document.id) for document in case.documents.values()
@@ -1730,6 +1793,8 @@ def find_warnings(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str
         warnings.append("aucune question : seuls les passages sont décrits.")
     alike: Dict[str, List[str]] = {}
     for variant in variants:
+        if not variant["passages"]:
+            continue  # another engine
         alike.setdefault(json.dumps([variant["passages"], variant["summary"]["words_indexed"], variant["question_filters"]]), []).append(variant["id"])
         if variant["chunking"].get("overlap") and all(len(passages) == 1 for passages in variant["passages"].values()):
             warnings.append("variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage.".format(shown(variant["id"])))
@@ -1777,15 +1842,30 @@ def format_table(report: Mapping[str, Any]) -> str:
                  case["answerable_questions"], counted(case["facts"], "fait")),
              "", TABLE_HEAD, "-" * 80]
     lines += [format_line(variant["id"], variant["summary"]) for variant in report["variants"]]
-    lines += ["", *format_recall(report["variants"], settings["top_k"]), "", *format_losses(report["variants"]), "",
+    lines += ["", *format_recall(report["variants"], settings["top_k"]), "", *format_losses(report["variants"]),
+              *format_comparisons(report["comparisons"]), "",
               clip("Signature : atelier {}, cas {}, top_k {}, budget {}".format(
                   report["atelier"], case["sha256"][:12], settings["top_k"], counted(settings["budget_words"], "mot")))]
     return "\n".join(lines) + "\n"
 
 
+def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
+    """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
+    told = [each for each in comparisons if each["p"] <= SIGNIFICANT]
+    if not comparisons:
+        return []
+    if not told:
+        return ["", "Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
+            "{:.3f}".format(min(each["p"] for each in comparisons)).replace(".", ","))]
+    return ["", "Test des signes : seules ces paires sont départagées"] + [
+        "  " + clip("{} contre {} : {} à {}, p = {:.4f}".format(*each["variants"], each["wins"], each["losses"], each["p"]).replace("0.", "0,"), 78)
+        for each in told[:LISTED_LOSSES]] + (["  et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES)] if len(told) > LISTED_LOSSES else [])
+
+
 def format_line(id: str, summary: Mapping[str, Any]) -> str:
+    unknown = "-"
     return TABLE_LINE.format(
-        clip(id, 22), summary["passages_indexed"], summary["words_indexed"],
+        clip(id, 22), summary["passages_indexed"] or unknown, summary["words_indexed"] or unknown,
         "{}/{}".format(summary["complete_contexts"], summary["answerable_questions"]),
         "{}/{}".format(summary["facts_covered"], summary["facts_required"]), summary["words_sent"], summary["redundant_words"])
 
@@ -1800,7 +1880,8 @@ def format_recall(variants: Sequence[Mapping[str, Any]], top_k: int) -> List[str
         summary, recall = variant["summary"], variant["summary"]["recall_at"] or []
         lines.append("{:<23}{}{:>18}{}".format(
             clip(variant["id"], 22), "".join("{:>9}".format("{:.3f}".format(recall[k - 1]).replace(".", ",") if recall else "-") for k in ranks),
-            "{}/{}".format(summary["facts_whole"], summary["facts_required"]), "{:>10}".format(summary["mixed_passages"]) if mixed else ""))
+            "-" if summary["facts_whole"] is None else "{}/{}".format(summary["facts_whole"], summary["facts_required"]),
+            "{:>10}".format("-" if summary["mixed_passages"] is None else summary["mixed_passages"]) if mixed else ""))
     return lines
 
 
@@ -1813,7 +1894,7 @@ def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
     if len(lost) > LISTED_LOSSES:
         return ["Preuves perdues (une à une dans le rapport : --output FICHIER)"] + [
             "  {:<22}{:>6}  {}".format(clip(variant["id"], 21), variant["summary"]["losses"][stage.id], stage.label)
-            for variant in variants for stage in STAGES if stage.id in variant["summary"]["losses"]]
+            for variant in variants for stage in STAGE.values() if stage.id in variant["summary"]["losses"]]
     return ["Preuves perdues"] + [
         line for variant, question, fact in lost
         for line in ("  " + clip("{} · {} · {}".format(clip(variant, 24), clip(question, 24), fact["id"]), 78),
@@ -1827,12 +1908,575 @@ def detail_of(loss: Mapping[str, Any]) -> str:
         "missing": ", ".join("mots {} à {}".format(start, end - 1) for start, end in loss.get("missing", ())),
         "pieces": " + ".join("{} ({})".format(piece["passage"], "rang {}".format(piece["rank"]) if piece["rank"] else "sans rang")
                              for piece in loss.get("pieces", ())),
-        "words_over": counted(loss.get("words_over", 0), "mot"),
+        "words_over": counted(loss["words_over"], "mot") if loss.get("words_over") else "des mots",
     }
     return STAGE[loss["stage"]].detail.format(**{**loss, **words})
 
 
-# --- 9. Guards: the thirteen of --self-test ------------------------------------------------------------
+def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
+    """Complete contexts of one against incomplete ones of the other, over the answerable questions that both hold.
+
+    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses; 1 when all tie.
+    """
+    theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
+    pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
+             if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
+    wins, losses = pairs.count((True, False)), pairs.count((False, True))
+    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses, "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """Two-sided p, exact but for the last rounding."""
+    trials, ways, tail = wins + losses, 1, 0
+    for successes in range(min(wins, losses) + 1):
+        tail += ways
+        ways = ways * (trials - successes) // (successes + 1)
+    return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
+
+
+def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Dict[str, Any]:
+    """What changed since an earlier report, per variant that both have: facts gained, lost, or lost at another stage.
+
+    differences name, in French, what makes them hard to compare; where a document changed nothing is compared.
+    """
+    def corpus(each):
+        return {document["id"]: document["sha256"] for document in each["case"]["documents"]}
+
+    def fates(variant):
+        return {(question["id"], fact["id"]): fact["loss"] and fact["loss"]["stage"] for question in variant["questions"] for fact in question["facts"]}
+    ours, theirs = ({variant["id"]: variant for variant in each["variants"]} for each in (report, earlier))
+    changed = sorted(id for id in {**corpus(report), **corpus(earlier)} if corpus(report).get(id) != corpus(earlier).get(id))
+    differences = ["document {} : texte différent ou absent d'un des deux".format(shown(id)) for id in changed]
+    differences += ["réglage « {} » différent".format(key) for key, value in report["settings"].items() if value != earlier["settings"].get(key)]
+    variants = {}
+    for id in ours if not changed else ():
+        if id not in theirs:
+            differences.append("variante {} : absente du rapport de référence".format(shown(id)))
+            continue
+        if ours[id]["chunking"] != theirs[id]["chunking"]:
+            differences.append("variante {} : découpage différent".format(shown(id)))
+        texts = [{question["id"]: (question["text"], question["filters"]) for question in each[id]["questions"]} for each in (ours, theirs)]
+        differences += ["question {} : différente ou absente d'un des deux".format(shown(key)) for key in {**texts[0], **texts[1]}
+                        if texts[0].get(key) != texts[1].get(key)]
+        now, then = fates(ours[id]), fates(theirs[id])
+        pairs = [(key, then[key], now[key]) for key in now if key in then and texts[0][key[0]] == texts[1].get(key[0]) and then[key] != now[key]]
+        variants[id] = {
+            "gained": [list(key) for key, before, after in pairs if not after],
+            "lost": [[*key, after] for key, before, after in pairs if not before],
+            "changed": [[*key, before, after] for key, before, after in pairs if before and after]}
+    differences += ["variante {} : absente de ce rapport".format(shown(id)) for id in theirs if id not in ours and not changed]
+    return {"sha256": earlier["case"]["sha256"], "differences": list(dict.fromkeys(differences)), "variants": variants}
+
+
+def format_baseline(baseline: Mapping[str, Any]) -> str:
+    lines = ["", "Depuis le rapport de référence"] + ["  attention : {}".format(each) for each in baseline["differences"]]
+    if not baseline["variants"]:
+        lines.append("  rien n'est comparé")
+    for id, each in baseline["variants"].items():
+        lines.append("  " + clip("{} : {}, {}, {}".format(id, counted(len(each["gained"]), "preuve gagnée"), counted(len(each["lost"]), "perdue"),
+                                                        counted(len(each["changed"]), "étape changée")), 78))
+        lines += ["    " + clip(text, 76) for text in
+                  ["+ {} · {}".format(*one) for one in each["gained"]]
+                  + ["- {} · {} : {}".format(one[0], one[1], STAGE[one[2]].label) for one in each["lost"]]
+                  + ["~ {} · {} : {}, puis {}".format(one[0], one[1], STAGE[one[2]].label, STAGE[one[3]].label) for one in each["changed"]]]
+    return "\n".join(lines) + "\n"
+
+
+# --- 9. Contexts of other engines: records to the same evaluator ---------------------------------------
+
+class Row(namedtuple("Row", "tool text document start end")):
+    """Where a tool's record holds its text, its document and the characters where it starts and ends; a dot goes inside."""
+    __slots__ = ()
+
+
+ROWS = (
+    Row("Atelier", "text", "document", "start_char", "end_char"),
+    Row("LangChain", "page_content", "metadata.source", "metadata.start_index", None),
+    Row("LlamaIndex", "text", "ref_doc_id", "start_char_idx", "end_char_idx"),
+    Row("Haystack", "content", "meta.source_id", "meta.split_idx_start", None),
+    Row("Chonkie, semchunk", "text", "document", "start_index", "end_index"),
+)
+LINE_NAMES = {"question": ("question", "user_input"), "context": ("context", "retrieved_contexts")}  # ragas: the second ones
+
+
+class Sent(namedtuple("Sent", "context hits")):
+    """What an engine sent for a question: [(Passage, words kept)], and [Passage] as found, or None when not told."""
+    __slots__ = ()
+
+
+def look_up(record: Mapping[str, Any], path: Optional[str]) -> Any:
+    """The value at a dotted path; None when there is none."""
+    for name in path.split(".") if path else ():
+        record = record.get(name) if isinstance(record, dict) else None
+    return record if path else None
+
+
+def field(record: Mapping[str, Any], role: str) -> Any:
+    """The value that plays a role in a record, whatever the tool."""
+    return next((value for row in ROWS for value in [look_up(record, getattr(row, role))] if value is not None), None)
+
+
+class Sources:
+    """What records may come from: the documents of a case and the passages of its variants, cut when first asked for."""
+
+    def __init__(self, case: Case):
+        self.case = case
+        self.texts = FoldedTexts(case.documents)
+        self.names = {**{document.file: id for id, document in case.documents.items() if document.file}, **{id: id for id in case.documents}}
+        self.cutting = lru_cache(None)(lambda id: next(cut(case.documents, variant) for variant in case.variants if variant.id == id))
+
+    def document(self, name: Any) -> Document:
+        if not isinstance(name, str) or name not in self.names:
+            raise AtelierError("document {} inconnu. {}".format(shown(name), suggestion(str(name), self.names)))
+        return self.case.documents[self.names[name]]
+
+    def passage(self, name: Any) -> Passage:
+        """`fixe_48_0/frais#0003`."""
+        variant = next((variant.id for variant in self.case.variants if str(name).startswith(variant.id + "/")), None)
+        if variant is None:
+            raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans --export.".format(shown(name)))
+        by_id = self.cutting(variant).by_id
+        id = name[len(variant) + 1:]
+        if id not in by_id:
+            raise AtelierError("passage {} inconnu de la variante {}. {}".format(shown(id), shown(variant), suggestion(id, by_id)))
+        return by_id[id]._replace(id=name)
+
+
+def resolve(record: Any, sources: Sources) -> Tuple[Passage, int]:
+    """(passage, words kept) of a record; AtelierError (a sentence without file) when it is not what it says."""
+    record = {"text": record} if isinstance(record, str) else record
+    if not isinstance(record, dict):
+        raise AtelierError("passage attendu : un texte ou un objet ; trouvé : {}.".format(shown(record)))
+    text, heading = field(record, "text"), record.get("heading") or ""
+    if text is not None and not (isinstance(text, str) and text.strip()):
+        raise AtelierError("texte attendu, non vide ; trouvé : {}.".format(shown(text)))
+    if not isinstance(heading, str):
+        raise AtelierError("« heading » attend un texte ; trouvé : {}.".format(shown(heading)))
+    if "passage" in record:
+        passage = sources.passage(record["passage"])
+        return passage, passage.words if text is None else count_prefix(text, passage, sources)
+    name = field(record, "document")
+    if name is None and text is None:
+        raise AtelierError("ni « passage », ni « document », ni texte : d'où vient ce passage ?")
+    document = None if name is None else sources.document(name)
+    limits = find_limits(record, document, text)
+    if limits is None:
+        document, limits = locate_text(text, document, sources)
+    passage = make_passage(document, "{}:{}-{}".format(document.id, *limits), *limits, heading)
+    return passage, passage.words
+
+
+def count_prefix(text: str, passage: Passage, sources: Sources) -> int:
+    """How many words of a passage a text keeps, which must be its first ones."""
+    words, whole = text.split(), text_of(sources.case.documents, passage).split()
+    if words != whole[:len(words)]:
+        raise AtelierError("ce texte n'est pas le début du passage {} : {}.".format(shown(passage.id), shown(text)))
+    return len(words)
+
+
+def find_limits(record: Mapping[str, Any], document: Optional[Document], text: Optional[str]) -> Optional[Tuple[int, int]]:
+    """The (start, end) characters that a record tells, checked against its text; None when they are unknown."""
+    start, end, unit, length = field(record, "start"), field(record, "end"), "caractères", len(document.text) if document else 0
+    if start is None and end is None and {"start", "end"} & set(record):
+        start, end, unit, length = record.get("start"), record.get("end"), "mots", len(document.starts) if document else 0
+    if text is not None and (start in (None, -1) or (start, end) == (0, 0)):
+        return None
+    if document is None:
+        raise AtelierError("des positions sans document ; ajoutez « document ».")
+    if end is None and text is not None and unit == "caractères":
+        end = start + len(text) if is_integer(start) else None
+    if not (is_integer(start) and is_integer(end) and 0 <= start < end):
+        raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(shown(start), shown(end)))
+    if end > length and (text is None or not explain_positions(text, document.text, start, field(record, "end"))):
+        raise AtelierError("positions {} à {} hors du document {}, qui compte {} {}.".format(start, end, shown(document.id), length, unit))
+    if unit == "mots":
+        start, end = document.starts[start], document.ends[end - 1]
+    if text is not None and text.split() != document.text[start:end].split():
+        raise AtelierError("le texte {} n'est pas celui des positions {} à {} de {} : {}. {}".format(
+            shown(text), start, end, shown(document.id), shown(document.text[start:end]),
+            explain_positions(text, document.text, start, field(record, "end"))).rstrip())
+    return start, end
+
+
+VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
+    ("en octets UTF-8", lambda text: text.encode("utf-8"), lambda data: data.decode("utf-8", "replace")),
+    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"), lambda data: bytes(data).decode("utf-16-le", "replace")),
+    ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
+    ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
+    ("avec un indicateur d'ordre des octets (BOM) en tête", lambda text: "\ufeff" + text, str),
+)
+
+
+def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> str:
+    """How positions that are wrong in characters would be right; empty when they would not."""
+    for name, encode_view, decode_view in VIEWS:
+        view, length = encode_view(whole), len(encode_view(text)) - (name == VIEWS[-1][0])
+        if decode_view(view[start:start + length if end is None else end]).split() == text.split():
+            return "Elles conviendraient comptées {} : donnez-les en caractères du document.".format(name)
+    return ""
+
+
+def locate_text(text: str, document: Optional[Document], sources: Sources) -> Tuple[Document, Tuple[int, int]]:
+    """The one place of a text, white space folded, edges anywhere, in a document or in the whole corpus."""
+    needle, places = " ".join(text.split()), []
+    for each in [document] if document else sources.case.documents.values():
+        folded = sources.texts[each.id]
+        at = folded.text.find(needle)
+        while at >= 0 and len(places) <= LISTED_PLACES:
+            places.append((each, at))
+            at = folded.text.find(needle, at + 1)
+    where = "dans {}".format(shown(document.id)) if document else "dans le corpus"
+    if not places:
+        raise AtelierError("le texte {} n'est pas {}. {}".format(shown(text), where, explain_absence(needle, sources.texts[document.id]) if document
+                                                             else "Donnez « document » ; les mots ajoutés devant vont dans « heading »."))
+    if len(places) > 1:
+        raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(shown(text), where))
+    (found, at), (folded, end) = places[0], (sources.texts[places[0][0].id], places[0][1] + len(needle))
+    first, last = bisect_right(folded.starts, at) - 1, bisect_right(folded.starts, end - 1) - 1
+    return found, (found.starts[first] + at - folded.starts[first], found.starts[last] + end - folded.starts[last])
+
+
+def read_contexts(lines: Iterable[bytes], name: str, case: Case, sources: Sources, taken: Iterable[str]) -> Dict[str, Dict[str, Sent]]:
+    """{engine: {question id: Sent}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
+
+    taken: the names that no engine may bear.  Raises AtelierError with all the faults of the file.
+    """
+    faults, engines = Faults(name), {}
+    stem = os.path.splitext(os.path.basename(name))[0]
+    try:
+        for place, value in parse_lines(lines, faults):
+            if isinstance(value, Run):
+                engines.setdefault(stem, {}).update(read_run(value, place, case, sources, faults))
+                continue
+            read = read_line(value, place, stem, case, sources, faults)
+            if read:
+                engine, question, sent = read
+                if question in engines.setdefault(engine, {}):
+                    faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(shown(question), shown(engine)))
+                engines[engine][question] = sent
+    except AtelierError as error:
+        faults.extend("", error)
+    for engine, sent in engines.items():
+        if engine in taken:
+            faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; donnez-lui-en un autre.".format(shown(engine)))
+        absent = [shown(question.id) for question in case.questions if question.answerable and question.id not in sent]
+        if absent and not faults.sentences:
+            faults.add("", "moteur {} : aucune ligne pour {} ; ajoutez-la, fût-elle de contexte vide.".format(
+                shown(engine), ", ".join(absent[:5]) + (", …" if len(absent) > 5 else "")))
+    if not engines and not faults.sentences:
+        faults.add("", "aucune ligne ; donnez un objet par ligne, une liste JSON ou un classement TREC.")
+    faults.check()
+    return engines
+
+
+class Run(namedtuple("Run", "lines")):
+    """The (place, columns) of a TREC run."""
+    __slots__ = ()
+
+
+def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, Any]]:
+    """The (place, value) of each record of a file, one at a time; a TREC run is one value."""
+    def read_line(number, line):
+        try:
+            return number, decode(line)
+        except AtelierError:
+            raise AtelierError("ligne {} : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8.".format(number)) from None
+    filled = (read_line(number, line) for number, line in enumerate(lines, 1) if line.strip())
+    first = next(filled, None)
+    if first is None:
+        return
+    if first[1].lstrip().startswith("["):
+        tree = parse_json(first[1] + "".join(line for _, line in filled))
+        check_tree(tree, faults)
+        yield from (("[{}]".format(number), value) for number, value in enumerate(tree))
+    elif not first[1].lstrip().startswith("{"):
+        yield "", Run([("ligne {}".format(number), line.split()) for number, line in chain([first], filled)])
+    else:
+        for number, line in chain([first], filled):
+            place = "ligne {}".format(number)
+            try:
+                value = parse_json(line)
+            except AtelierError as error:
+                faults.extend(place, error)
+                continue
+            check_tree(value, faults)
+            yield place, value
+
+
+def read_line(value: Any, place: str, stem: str, case: Case, sources: Sources, faults: Faults) -> Optional[Tuple[str, str, Sent]]:
+    """(engine, question id, what was sent) of a line; None, and faults, when it is not sound."""
+    if not fits(value, "object", place, faults):
+        return None
+    found = {role: next((value[name] for name in names if name in value), None) for role, names in LINE_NAMES.items()}
+    engine, before = value.get("engine", stem), len(faults.sentences)
+    by_text = {question.text: question.id for question in case.questions} if "question" not in value else {}
+    question = by_text.get(found["question"], found["question"])
+    ids = [each.id for each in case.questions]
+    if not (isinstance(engine, str) and engine.strip()):
+        faults.add(place, "« engine » attend un texte ; trouvé : {}.".format(shown(engine)))
+    if question not in ids:
+        faults.add(place, "question {} inconnue. {}".format(shown(question), suggestion(str(question), ids)))
+    passages = {}
+    for key, records in (("context", found["context"]), ("hits", value.get("hits"))):
+        if not isinstance(records, list) and not (key == "hits" and records is None):
+            faults.add(place, "« {} » attend une liste ; trouvé : {}.".format(key, shown(records)))
+            continue
+        passages[key] = None if records is None else []
+        for number, record in enumerate(records or ()):
+            try:
+                passages[key].append(resolve(record, sources))
+            except AtelierError as error:
+                faults.extend("{} : {}[{}]".format(place, key, number), error)
+    if len(faults.sentences) > before:
+        return None
+    return engine, question, Sent(passages["context"], passages["hits"] and [passage for passage, _ in passages["hits"]])
+
+
+def read_run(run: Run, _: str, case: Case, sources: Sources, faults: Faults) -> Dict[str, Sent]:
+    """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank; the context is assembled here."""
+    found: Dict[str, List[Tuple[float, int, Passage]]] = {}
+    ids = [question.id for question in case.questions]
+    for place, columns in run.lines:
+        try:
+            question, _, passage, rank, score, _ = columns
+            ranked = -float(score), int(rank), sources.passage(passage)
+        except ValueError:
+            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : {}.".format(shown(" ".join(columns))))
+            continue
+        except AtelierError as error:
+            faults.extend(place, error)
+            continue
+        if question not in ids:
+            faults.add(place, "question {} inconnue. {}".format(shown(question), suggestion(question, ids)))
+        elif any(ranked[2].id == other.id for _, _, other in found.setdefault(question, [])):
+            faults.add(place, "passage {} donné deux fois pour {} ; gardez-en un.".format(shown(passage), shown(question)))
+        else:
+            found[question].append(ranked)
+    sent = {}
+    for question, ranked in found.items():
+        hits = [passage for _, _, passage in sorted(ranked, key=lambda each: each[:2])][:case.settings.top_k]
+        kept = assemble([passage.words for passage in hits], case.settings.budget_words)
+        sent[question] = Sent([(passage, words) for passage, words in zip(hits, kept) if words], hits)
+    return sent
+
+
+def diagnose_engine(case: Case, name: str, sent: Mapping[str, Sent]) -> Dict[str, Any]:
+    """An engine's part of the report: a variant's, None where an engine has no figure."""
+    outcomes = [follow_engine(case, question, sent.get(question.id, Sent([], None))) for question in case.questions]
+    described = [describe_outcome(case.documents, lambda *kept: text_of(case.documents, *kept), *pair) for pair in zip(case.questions, outcomes)]
+    for question in described:
+        over = question["words_sent"] - case.settings.budget_words
+        question["over_budget"] = max(0, over)
+    return {"id": name, "chunking": None, "question_filters": True, **summarize_sets(case, None, outcomes), "passages": None, "questions": described}
+
+
+def follow_engine(case: Case, question: Question, sent: Sent) -> Outcome:
+    """Judge each fact that a question requires on what an engine sent."""
+    context = [Hit(rank, passage, None, kept) for rank, (passage, kept) in enumerate(sent.context, 1)]
+    by_id = {passage.id: passage for passage, _ in sent.context}
+    spans = kept_spans(by_id, [Kept(hit.passage.id, hit.kept) for hit in context])
+    hits = None if sent.hits is None else [
+        Hit(rank, passage, None, size([passage.span]) - size(missing_spans(passage.span, spans))) for rank, passage in enumerate(sent.hits, 1)]
+    conditions = [case.settings.filters, question.filters]
+
+    def lose(quote, missing):
+        document = case.documents[quote.span.document]
+        judged = overlapping(document.sections, document.starts[quote.span.start], document.ends[quote.span.end - 1]) or [document]
+        return find_loss(Trip(quote.span, missing, (), (), hits, lambda id: None, case.settings.budget_words, breaks(conditions, judged)), ENGINE_STAGES)
+    verdicts = [judge(case.facts[fact], case.documents, spans, lose) for fact in question.required_facts]
+    return Outcome(question, None, None, hits, context, spans, verdicts, None)
+
+
+def export_passages(case: Case) -> Iterator[str]:
+    """A JSON line for each passage of each variant, for another engine to index exactly these."""
+    for variant in case.variants:
+        for name, passages in cut(case.documents, variant).by_document.items():
+            document = case.documents[name]
+            for passage in passages:
+                sections = sections_of(document, passage)
+                yield encode({
+                    "id": "{}/{}".format(variant.id, passage.id), **passage.span._asdict(), "start_char": passage.start, "end_char": passage.end,
+                    "text": text_of(case.documents, passage), "title": document.label,
+                    "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
+
+
+# --- 10. Citations: a register to three fractions --------------------------------------------------------
+
+RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit", "irrelevant": "hors sujet",
+             "review": "à relire"}  # human judgements: none is inferred
+VERDICTS = {"supported": "soutenue", "review": "à relire", "unsupported": "non soutenue"}
+STATUSES = {"source_missing": "source inconnue", "not_in_context": "hors du contexte", "revision_mismatch": "autre révision",
+            "content_mismatch": "autre texte", "valid": "valide"}
+REGISTER_KEYS = (Key("passages", "list"), Key("context", "texts"), Key("context_from", "object"), Key("claims", "list", True))
+SOURCE_KEYS = (Key("id", "filled", True), Key("revision", "revision"), Key("text", "filled", True))
+CLAIM_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("citations", "list", True))
+CITATION_KEYS = (Key("passage", "filled", True), Key("revision", "revision"), Key("text", "filled", True), Key("relation", "filled", True))
+FROM_KEYS = (Key("report", "filled", True), Key("variant", "filled", True), Key("question", "filled", True))
+
+
+class Source(namedtuple("Source", "revision text given")):
+    """A passage of a register: given tells that it was in the context."""
+    __slots__ = ()
+
+
+class Citation(namedtuple("Citation", "passage revision text relation status same_content duplicate")):
+    """A claim's citation, judged; same_content (None but for a revision_mismatch) tells whether only the number changed."""
+    __slots__ = ()
+
+
+def same_text(one: str, other: str) -> bool:
+    """To the letter, line ends apart."""
+    return one.splitlines() == other.splitlines()
+
+
+def judge_citation(sources: Mapping[str, Source], passage: str, revision: Any, text: str) -> Tuple[str, Optional[bool]]:
+    """(status, same_content): the first status that holds."""
+    source = sources.get(passage)
+    if source is None or not source.given:
+        return "source_missing" if source is None else "not_in_context", None
+    same = same_text(source.text, text)
+    if source.revision != revision:
+        return "revision_mismatch", same
+    return "valid" if same else "content_mismatch", None
+
+
+def judge_claim(citations: Iterable[Citation]) -> str:
+    """supported by a valid citation that supports; else review when a valid one is under review; else unsupported."""
+    relations = {citation.relation for citation in citations if citation.status == "valid"}
+    return "supported" if "supports" in relations else "review" if "review" in relations else "unsupported"
+
+
+def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Dict[str, Any]:
+    """The `citations` of a register's report; name is the file's, read gives the bytes of a report that it names.
+
+    Raises AtelierError with all the faults of the file.
+    """
+    faults = Faults(name)
+    try:
+        tree = parse_json(decode(data))
+    except AtelierError as error:
+        faults.extend("", error)
+        faults.check()
+    check_tree(tree, faults)
+    register = read_object(tree, "", REGISTER_KEYS, faults)
+    sources = read_sources(register, read, faults)
+    claims = [(item.get("id"), read_citations(place, item, sources, faults)) for place, _, item in read_list(register, "claims", CLAIM_KEYS, faults)]
+    faults.check()
+    return {"file": os.path.basename(name), "sha256": sha256(data), **count_citations(claims)}
+
+
+def read_sources(register: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Source]:
+    """The passages of a register by id, from its own list or from a report's context."""
+    if "context_from" in register:
+        if "passages" in register or "context" in register:
+            faults.add("context_from", "remplace « passages » et « context » ; ôtez-les.")
+        return read_report_context(read_object(register["context_from"], "context_from", FROM_KEYS, faults), read, faults)
+    for key in ("passages", "context"):
+        if key not in register:
+            faults.add("", "la clé {} manque, ou « context_from ».".format(shown(key)))
+    sources = {item["id"]: Source(item.get("revision"), item["text"], item["id"] in register.get("context", ()))
+               for _, _, item in read_list(register, "passages", SOURCE_KEYS, faults) if {"id", "text"} <= set(item)}
+    for number, id in enumerate(register.get("context", ())):
+        if id not in sources:
+            faults.add("context[{}]".format(number), "passage {} inconnu. {}".format(shown(id), suggestion(id, sources)))
+    return sources
+
+
+def read_report_context(origin: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Source]:
+    """The passages that a report found for a question, with the words that the budget let through."""
+    if len(origin) < len(FROM_KEYS):
+        return {}
+    try:
+        report = parse_report(read(origin["report"]))
+    except AtelierError as error:
+        faults.extend("context_from.report ({})".format(origin["report"]), error)
+        return {}
+    found: Any = report["variants"]
+    for key in ("variant", "question"):
+        known = {each["id"]: each for each in found}
+        if origin[key] not in known:
+            faults.add("context_from." + key, "{} inconnu du rapport. {}".format(shown(origin[key]), suggestion(origin[key], known)))
+            return {}
+        found = known[origin[key]]["questions"] if key == "variant" else known[origin[key]]
+    dropped = {hit["passage"]: Source(None, hit["text"], False) for hit in found["hits_before_budget"] or ()}
+    return {**dropped, **{kept["passage"]: Source(None, kept["text"], True) for kept in found["context"]}}
+
+
+def parse_report(data: bytes) -> Dict[str, Any]:
+    """An earlier report; AtelierError (a sentence without file) when it is none."""
+    report = parse_json(decode(data))
+    if not (isinstance(report, dict) and isinstance(report.get("variants"), list) and "case" in report and "settings" in report):
+        raise AtelierError("ce n'est pas un rapport d'Atelier ; donnez un fichier écrit par --output.")
+    return report
+
+
+def read_citations(place: str, item: Mapping[str, Any], sources: Mapping[str, Source], faults: Faults) -> List[Citation]:
+    """A claim's citations, judged; one that repeats another is a duplicate, and a fault when it changes the relation."""
+    citations: Dict[Tuple[str, Any, str], Citation] = {}
+    judged = []
+    for number, value in enumerate(item.get("citations", ())):
+        where = "{}.citations[{}]".format(place, number)
+        each = read_object(value, where, CITATION_KEYS, faults)
+        if each.get("relation", "review") not in RELATIONS:
+            faults.add(where + ".relation", "relation {} inconnue. {}".format(shown(each["relation"]), suggestion(each["relation"], RELATIONS)))
+        if not {"passage", "text", "relation"} <= set(each):
+            continue
+        key = each["passage"], each.get("revision"), each["text"]
+        first = citations.get(key)
+        if first and first.relation != each["relation"]:
+            faults.add(where, "même citation qu'une autre de cette affirmation, avec une autre relation ({} et {}) ; choisissez.".format(
+                first.relation, each["relation"]))
+        citation = Citation(*key, each["relation"], *judge_citation(sources, *key), duplicate=bool(first))
+        citations.setdefault(key, citation)
+        judged.append(citation)
+    return judged
+
+
+def count_citations(claims: Sequence[Tuple[str, Sequence[Citation]]]) -> Dict[str, Any]:
+    """Three fractions that are never merged, and what they are made of."""
+    distinct = [citation for _, citations in claims for citation in citations if not citation.duplicate]
+    valid = [citation for citation in distinct if citation.status == "valid"]
+    return {
+        "claim_support": fraction(sum(judge_claim(citations) == "supported" for _, citations in claims), len(claims)),
+        "citation_usefulness": fraction(sum(citation.relation == "supports" for citation in valid), len(distinct)),
+        "structural_validity": fraction(len(valid), len(distinct)),
+        "claims": [{"id": id, "verdict": judge_claim(citations), "citations": [describe_citation(citation) for citation in citations]}
+                   for id, citations in claims],
+        "duplicates": [{"claim": id, "passage": citation.passage, "revision": citation.revision}
+                       for id, citations in claims for citation in citations if citation.duplicate],
+        "uncited": [id for id, citations in claims if not citations],
+        "open_reviews": [{"claim": id, "passage": citation.passage} for id, citations in claims for citation in citations
+                         if citation.relation == "review" and citation.status == "valid" and not citation.duplicate],
+    }
+
+
+def fraction(numerator: int, denominator: int) -> Dict[str, Any]:
+    return {"numerator": numerator, "denominator": denominator, "fraction": "{}/{}".format(numerator, denominator)}
+
+
+def describe_citation(citation: Citation) -> Dict[str, Any]:
+    same = {"same_content": citation.same_content} if citation.status == "revision_mismatch" else {}
+    return {"passage": citation.passage, "revision": citation.revision, "status": citation.status, **same,
+            "relation": citation.relation, "duplicate": citation.duplicate}
+
+
+def format_citations(citations: Mapping[str, Any]) -> str:
+    """The three fractions, then what a person has to look at, at most 80 columns wide."""
+    labels = (("claim_support", "affirmations soutenues"), ("citation_usefulness", "citations valides qui soutiennent"),
+              ("structural_validity", "citations valides"))
+    lines = [clip("Atelier {} · {}".format(__version__, citations["file"])), ""]
+    lines += ["{:<36}{:>8}".format(label, citations[key]["fraction"]) for key, label in labels] + [""]
+    for claim in citations["claims"]:
+        lines.append(clip("{} : {}".format(claim["id"], VERDICTS[claim["verdict"]])))
+        lines += ["    " + clip("{} : {}, {}{}".format(each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]],
+                                                      ", répétée" if each["duplicate"] else ""), 76) for each in claim["citations"]]
+    for key, label in (("open_reviews", "à relire"), ("duplicates", "citations répétées"), ("uncited", "sans citation")):
+        names = ", ".join(each if isinstance(each, str) else "{} ({})".format(each["claim"], each["passage"]) for each in citations[key])
+        lines += [] if not names else ["", clip("{} : {}".format(label.capitalize(), names))]
+    return "\n".join(lines) + "\n"
+
+
+# --- 11. Guards: the thirteen of --self-test -----------------------------------------------------------
 
 GUARD_CASE = {
     "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
@@ -1968,7 +2612,7 @@ def run_guards() -> Tuple[List[str], int]:
     return lines, failures + (not GUARDS)
 
 
-# --- 10. Command: the only file access, the only printing, the only exit codes ---------------------------
+# --- 12. Command: the only file access, the only printing, the only exit codes ---------------------------
 
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
@@ -1991,10 +2635,16 @@ def make_parser() -> FrenchParser:
                           description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au budget "
                                       "de mots et, sinon, à quelle étape il s'est perdu.",
                           epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, FTS5 absent "
-                                 "ou sortie impossible à écrire ; 130 interrompu.")
+                                 "ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; 130 interrompu.")
     options = parser.add_argument_group("options ")
     options.add_argument("--case", action="append", metavar="FICHIER", help="le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)")
     options.add_argument("--output", action="append", metavar="FICHIER", help="écrit aussi le rapport JSON ; « - » : sur la sortie standard")
+    options.add_argument("--export", action="append", metavar="FICHIER", help="écrit les passages de chaque variante, en JSON par ligne")
+    options.add_argument("--contexts", action="append", metavar="FICHIER", help="juge aussi ce qu'un autre moteur a envoyé (répétable)")
+    options.add_argument("--require", action="append", metavar="ID", help="code 3 si un contexte de cette variante, ou de ce moteur, est "
+                                                                        "incomplet (répétable)")
+    options.add_argument("--baseline", action="append", metavar="RAPPORT", help="compare à un rapport antérieur")
+    options.add_argument("--citations", action="append", metavar="FICHIER", help="juge les citations d'un registre ; sans cas")
     options.add_argument("--self-test", action="store_true", help="exécute les treize contrôles de l'évaluateur")
     options.add_argument("--version", action="store_true", help="affiche la version")
     options.add_argument("-h", "--help", action="store_true", help="affiche cette aide")
@@ -2008,13 +2658,16 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     if unknown:
         known = [name for action in parser._actions for name in action.option_strings]
         raise AtelierError("L'option {} est inconnue. {}".format(shown(unknown[0]), suggestion(unknown[0], known)))
-    for name in ("case", "output"):
+    for name in ("case", "output", "export", "baseline", "citations"):
         given = getattr(options, name)
         if len(given or ()) > 1:
             raise AtelierError("L'option --{} est donnée deux fois ; gardez-en une.".format(name))
         setattr(options, name, given[0] if given else None)
-    if options.self_test and (options.case, options.output) != (None, None):
+    used = {name for name, value in vars(options).items() if value not in (None, False)}
+    if options.self_test and used != {"self_test"}:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
+    if options.citations is not None and not used <= {"citations", "output"}:
+        raise AtelierError("--citations ne s'emploie qu'avec --output : un registre se juge sans cas.")
     return options
 
 
@@ -2031,10 +2684,17 @@ def os_problem(error: OSError) -> str:
     return OS_PROBLEMS.get(code, "erreur système {}".format(code))
 
 
-def read_file(path: str) -> bytes:
+def read_file(path: str, option: str) -> bytes:
+    return b"".join(read_lines(path, option))
+
+
+def read_lines(path: str, option: str = "--contexts") -> Iterator[bytes]:
+    """The lines of a file, one at a time."""
+    if not path:
+        raise AtelierError("{} : chemin vide ; donnez un nom de fichier.".format(option))
     try:
         with open(path, "rb") as file:
-            return file.read()
+            yield from file
     except OSError as error:
         raise AtelierError("{} : {} ; vérifiez le chemin.".format(path, os_problem(error))) from None
     except ValueError:
@@ -2191,24 +2851,81 @@ def run(argv: Sequence[str]) -> int:
         lines, failures = run_guards()
         say("\n".join(lines) + "\n", sys.stdout)
         return 1 if failures else 0
-    return run_case(options)
+    return run_citations(options) if options.citations is not None else run_case(options)
+
+
+def run_citations(options: argparse.Namespace) -> int:
+    """Judge a register."""
+    path = options.citations
+    folder = Folder(os.path.dirname(path))
+    citations = check_citations(read_file(path, "--citations"), os.path.basename(path), folder.read)
+    check_outputs([options.output], [path, __file__, *folder.files])
+    report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
+    finish(format_citations(citations), [(options.output, render_json(report))])
+    return 0
 
 
 def run_case(options: argparse.Namespace) -> int:
+    """Diagnose a case, with the contexts of other engines if any."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json") if options.case is None else options.case
-    if not path:
-        raise AtelierError("--case : chemin vide ; donnez un nom de fichier.")
     folder = Folder(os.path.dirname(path))
-    case = read_case(read_file(path), os.path.basename(path), folder.read)
-    if options.output is not None:
-        check_output(options.output, [path, __file__, *folder.files])
-    report = diagnose(case)
+    case = read_case(read_file(path, "--case"), os.path.basename(path), folder.read)
+    earlier = None
+    if options.baseline is not None:
+        try:
+            earlier = parse_report(read_file(options.baseline, "--baseline"))
+        except AtelierError as error:
+            raise AtelierError(*(each if each.startswith(options.baseline) else "{} : {}".format(options.baseline, each) for each in error.sentences)) from None
+    check_outputs([options.output, options.export], [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])])
+    engines: Dict[str, Dict[str, Sent]] = {}
+    sources = Sources(case)
+    for contexts in options.contexts or ():
+        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), case, sources, {*engines, *(variant.id for variant in case.variants)}))
+    known = [variant.id for variant in case.variants] + list(engines)
+    for id in options.require or ():
+        if id not in known:
+            raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
+    report = diagnose(case, engines)
+    if earlier:
+        report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:
         say("attention : {}\n".format(warning), sys.stderr)
-    if options.output is not None:
-        write_output(options.output, render_json(report))
-    say(format_table(report), sys.stderr if options.output is not None and standard_descriptor(options.output) == 1 else sys.stdout)
-    return 0
+    finish(format_table(report) + (format_baseline(report["baseline"]) if earlier else ""),
+           [(options.output, render_json(report)), (options.export, export_passages(case))])
+    return check_requirements(report, options.require or ())
+
+
+def check_requirements(report: Mapping[str, Any], required: Iterable[str]) -> int:
+    """0, or 3 once it is said which contexts of the required variants and engines are incomplete."""
+    code = 0
+    for variant in report["variants"]:
+        missed = [question["id"] for question in variant["questions"] if question["all_required_covered"] is False]
+        if variant["id"] in required and missed:
+            say("exigence non tenue : {} : {} ({}{}).\n".format(
+                variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]), ", …" if len(missed) > 5 else ""), sys.stderr)
+            code = 3
+    return code
+
+
+def finish(table: str, outputs: Iterable[Tuple[Optional[str], Iterable[str]]]) -> None:
+    """Write the files asked for, then print the table: to standard error when standard output holds a file."""
+    taken = False
+    for path, pieces in outputs:
+        if path is not None:
+            taken = taken or standard_descriptor(path) == 1
+            write_output(path, pieces)
+    say(table, sys.stderr if taken else sys.stdout)
+
+
+def check_outputs(outputs: Iterable[Optional[str]], inputs: Sequence[str]) -> None:
+    """Refuse, before any work, outputs that would destroy an input or one another, or that cannot be written."""
+    paths = [path for path in outputs if path is not None]
+    for number, path in enumerate(paths):
+        check_output(path, inputs)
+        for other in paths[:number]:
+            descriptor = standard_descriptor(path)
+            if descriptor is not None and descriptor == standard_descriptor(other) or descriptor is None and same_file(os.path.realpath(path), other):
+                raise AtelierError("{} : deux sorties ne peuvent avoir le même nom ; changez-en une.".format(path))
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

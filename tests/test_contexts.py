@@ -1,0 +1,415 @@
+"""Contexts of other engines: records as they come, positions that lie, gates, baselines, figures against brute force."""
+
+import json
+import random
+import unittest
+from fractions import Fraction
+from itertools import product
+
+from support import TestCase, atelier, make_case, question, run, variant
+
+TEXT = "Prime 😀 de 100 € par an.\nL’indemnité est due : trois mois.\n\nLe préavis est de trois mois francs."
+FACTS = [{"id": "prime", "document": "d", "quote": "100 €"}, {"id": "preavis", "document": "d", "quote": "préavis est de trois mois francs"}]
+
+
+class Contexts(TestCase):
+    """A document of two facts, p (Prime ?) and q (Préavis ?), an unanswerable question a, and what engines send."""
+
+    def setUp(self):
+        super().setUp()
+        self.case = make_case(TEXT, facts=FACTS, questions=[
+            {"id": "p", "text": "Prime ?", "required_facts": ["prime"]}, {"id": "q", "text": "Préavis ?", "required_facts": ["preavis"]},
+            {"id": "a", "text": "Loyer ?", "answerable": False}])
+
+    def run_contexts(self, *lines, name="moteur.jsonl", case=None, options=()):
+        path = self.write(lines[0] if isinstance(lines[0], (str, bytes)) else "\n".join(json.dumps(line, ensure_ascii=False) for line in lines), name)
+        return run("--case", self.write(case or self.case), "--contexts", path, "--output", self.folder / "rapport.json", *options)
+
+    def judge(self, *lines, **options):
+        code, _, err = self.run_contexts(*lines, **options)
+        self.assertIn(code, (0, 3), err)
+        return json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))
+
+    def sent(self, *records, **line):
+        """The question p as an engine's report has it, once these records are sent for it."""
+        report = self.judge({"question": "p", "context": list(records), **line}, {"question": "q", "context": []})
+        return question(report, "moteur", "p")
+
+    def faults(self, *lines, **options):
+        code, out, err = self.run_contexts(*lines, **options)
+        self.assertEqual((code, out), (2, ""), err)
+        return [line.replace("moteur.jsonl : ", "", 1) for line in err.splitlines()]
+
+    def fault(self, *records):
+        """The one sentence with which these records are refused."""
+        sentence, = self.faults({"question": "p", "context": list(records)}, {"question": "q", "context": []})
+        return sentence
+
+    def test_every_tools_record_is_read_as_it_comes(self):
+        start = TEXT.index("100 €")
+        for record in ({"passage": "paragraphes/d#0001"}, {"document": "d", "start": 3, "end": 5}, {"document": "d", "start": 3, "end": 5, "text": "100 €"},
+                       {"document": "d", "start_char": start, "end_char": start + 5}, {"document": "d", "text": "100  €"}, {"text": "100\n€"}, "de 100 €",
+                       {"page_content": "100 €", "metadata": {"source": "d", "start_index": start}}, {"page_content": "100 €", "metadata": {}},
+                       {"text": "100 €", "start_char_idx": start, "end_char_idx": start + 5, "ref_doc_id": "d"},
+                       {"content": "100 €", "meta": {"source_id": "d", "split_idx_start": start}}, {"text": "100 €", "start_index": start, "end_index": start + 5, "document": "d"},
+                       {"passage": "paragraphes/d#0001", "text": "Prime 😀 de 100 € par"},
+                       {"document": "d", "text": "100 €", "start_char": None, "end_char": None}, {"document": "d", "text": "100 €", "start_char": -1},
+                       {"document": "d", "text": "100 €", "start_char": 0, "end_char": 0}):
+            with self.subTest(record=record):
+                self.assertTrue(self.sent(record)["all_required_covered"])
+
+    def test_a_document_may_be_named_by_its_file(self):
+        (self.folder / "texte.txt").write_text(TEXT, encoding="utf-8")
+        case = dict(self.case, documents=[{"id": "d", "file": "texte.txt"}])
+        report = self.judge({"question": "p", "context": [{"page_content": "100 €", "metadata": {"source": "texte.txt"}}]}, {"question": "q", "context": []}, case=case)
+        self.assertTrue(question(report, "moteur", "p")["all_required_covered"])
+
+    def test_ragas_records_and_json_lists(self):
+        lines = [{"user_input": "Prime ?", "retrieved_contexts": ["Prime 😀 de 100 €"]}, {"user_input": "Préavis ?", "retrieved_contexts": [], "response": "…"}]
+        for text in ("\n".join(map(json.dumps, lines)), json.dumps(lines, indent=1), "\ufeff" + json.dumps(lines), "\n\n" + "\r\n".join(map(json.dumps, lines)) + "\n"):
+            report = self.judge(text)
+            self.assertEqual([question(report, "moteur", id)["all_required_covered"] for id in "pqa"], [True, False, None])
+
+    def test_edges_inside_words_prove_only_whole_words(self):
+        sent = self.sent({"text": "ime 😀 de 10"})
+        self.assertEqual([(each["start"], each["end"], each["words"]) for each in sent["context"]], [(1, 3, 4)])
+        self.assertEqual((sent["facts"][0]["words_covered"], sent["words_sent"]), (0, 4))
+
+    def test_a_heading_is_sent_and_proves_nothing(self):
+        sent = self.sent({"document": "d", "text": "100 €", "heading": "Titre : Contrat"})
+        self.assertEqual((sent["words_sent"], sent["context"][0]["heading_words"], sent["context"][0]["text"]), (5, 3, "Titre : Contrat\n100 €"))
+        self.assertIn("dans « heading »", self.fault("Titre : Contrat\n---\nLe préavis est de trois mois francs."))
+
+    def test_what_an_engine_has_no_figure_for_is_null(self):
+        report = self.judge({"question": "p", "context": ["100 €"]}, {"question": "q", "context": []})
+        engine = variant(report, "moteur")
+        self.assertEqual([engine["summary"][key] for key in ("passages_indexed", "words_indexed", "facts_whole", "recall_at", "passage_words", "mixed_passages")], [None] * 6)
+        self.assertEqual([engine["questions"][0][key] for key in ("terms", "query", "hits_before_budget", "no_hits")], [None] * 4)
+        self.assertEqual((engine["chunking"], engine["passages"]), (None, None))
+        self.assertEqual(list(question(report, "paragraphes", "p")), [key for key in engine["questions"][0] if key != "over_budget"])
+        code, out, _ = self.run_contexts({"question": "p", "context": ["100 €"]}, {"question": "q", "context": []})
+        self.assertRegex(out, r"(?m)^moteur +- +- +1/2 +1/2 +2 +0$")
+
+    def test_the_stages_of_an_engine(self):
+        whole = {"passage": "paragraphes/d#0002"}
+        for line, stage in (({"context": []}, "not_sent"), ({"context": [], "hits": []}, "not_retrieved"), ({"context": [], "hits": [whole]}, "cut_by_budget"),
+                            ({"context": ["trois mois francs."], "hits": ["trois mois francs."]}, "not_retrieved")):
+            report = self.judge({"question": "p", "context": ["100 €"]}, {"question": "q", **line})
+            loss = question(report, "moteur", "q")["facts"][0]["loss"]
+            self.assertEqual(loss["stage"], stage)
+        self.assertEqual(loss["missing"], [[14, 17]])
+        loss = question(self.judge({"question": "p", "context": []}, {"question": "q", "context": [], "hits": ["100 €", whole]}), "moteur", "q")["facts"][0]["loss"]
+        self.assertEqual(loss, {"stage": "cut_by_budget", "missing": [[14, 20]], "passage": "paragraphes/d#0002", "rank": 2, "words_over": None})
+        case = dict(self.case, documents=[{"id": "d", "text": TEXT, "pays": "FR"}])
+        case["questions"] = [dict(case["questions"][0]), dict(case["questions"][1], filters={"pays": "BE"}), case["questions"][2]]
+        loss = question(self.judge({"question": "p", "context": []}, {"question": "q", "context": []}, case=case), "moteur", "q")["facts"][0]["loss"]
+        self.assertEqual(loss, {"stage": "filtered_out", "filter": {"pays": "BE"}})
+
+    def test_recall_of_hits_and_contexts_over_budget(self):
+        case = dict(self.case, settings={"budget_words": 3})
+        report = self.judge({"question": "p", "context": ["Prime 😀 de 100 €"], "hits": ["par an.", "Prime 😀 de 100 €"]},
+                            {"question": "q", "context": [], "hits": [{"passage": "paragraphes/d#0002"}]}, case=case)
+        self.assertEqual(variant(report, "moteur")["summary"]["recall_at"], [0.5, 1.0, 1.0])
+        self.assertEqual([each["over_budget"] for each in variant(report, "moteur")["questions"]], [2, 0, 0])
+        self.assertEqual([hit["kept_words"] for hit in question(report, "moteur", "p")["hits_before_budget"]], [0, 5])
+
+    def test_positions_that_lie(self):
+        start = TEXT.index("L’indemnité")
+        text = "L’indemnité est due"
+        counted = "Elles conviendraient comptées {} : donnez-les en caractères du document."
+        byte, unit = len(TEXT[:start].encode("utf-8")), len(TEXT[:start].encode("utf-16-le")) // 2
+        for first, end, how in ((byte, byte + len(text.encode("utf-8")), "en octets UTF-8"), (unit, unit + len(text), "en unités UTF-16"),
+                                ):
+            self.assertTrue(self.fault({"document": "d", "text": text, "start_char": first, "end_char": end}).endswith(counted.format(how)), how)
+        third = TEXT.index("Le préavis") + 3  # line ends before it
+        self.assertTrue(self.fault({"document": "d", "text": "Le préavis est", "start_char": third, "end_char": third + 14})
+                        .endswith(counted.format("avec des fins de ligne CRLF")))
+        self.assertTrue(self.fault({"page_content": text, "metadata": {"source": "d", "start_index": byte}}).endswith(counted.format("en octets UTF-8")))
+        self.assertIn("BOM", self.fault({"document": "d", "text": "Prime 😀", "start_char": 1, "end_char": 8}))
+        last = "mois francs."
+        self.assertTrue(self.fault({"document": "d", "text": last, "start_char": len(TEXT.encode("utf-8")) - len(last), "end_char": len(TEXT.encode("utf-8"))})
+                        .endswith(counted.format("en octets UTF-8")))
+        crlf = dict(self.case, documents=[{"id": "d", "text": TEXT.replace("\n", "\r\n")}])
+        sentence, = self.faults({"question": "p", "context": [{"document": "d", "text": text, "start_char": start, "end_char": start + len(text)}]},
+                                {"question": "q", "context": []}, case=crlf)
+        self.assertTrue(sentence.endswith(counted.format("avec des fins de ligne LF")))
+        self.assertEqual(self.fault({"document": "d", "text": "Prime", "start_char": 3, "end_char": 8}),
+                         "ligne 1 : context[0] : le texte « Prime » n'est pas celui des positions 3 à 8 de « d » : « me 😀 ».")
+
+    def test_texts_that_are_not_what_the_document_says(self):
+        for record, part in ((
+                "Frais : 20 €.Visa : 90 €.", "n'est pas dans le corpus"), ({"document": "d", "text": "préavis est de quatre mois francs"}, "« quatre » y est écrit « trois »"),
+                ({"document": "d", "text": "préavis préavis est de trois"}, "« préavis » y est écrit « Le »"), ("L’indemnité est due : trois mois. Le préavis est de trois mois", None),
+                ("trois mois", "figure plusieurs fois dans le corpus ; donnez ses positions"), ({"document": "d", "text": "trois mois"}, "figure plusieurs fois dans « d »"),
+                ("L'indemnité est due", "n'est pas dans le corpus")):
+            if part is None:
+                self.assertEqual(self.sent(record)["words_sent"], 12)  # two true halves joined are one stretch of the document
+            else:
+                self.assertIn(part, self.fault(record), record)
+
+    def test_the_passage_of_another_contract_proves_nothing(self):
+        documents = [{"id": "c2023", "text": "Le client indemnise le prestataire."}, {"id": "c2024", "text": "Le client indemnise le prestataire."}]
+        case = make_case(documents=documents, facts=[{"id": "f", "document": "c2024", "quote": "client indemnise"}])
+        report = self.judge({"question": "q", "context": [{"document": "c2023", "text": "Le client indemnise le prestataire."}]}, case=case)
+        self.assertEqual(question(report, "moteur")["facts"][0]["loss"], {"stage": "not_sent", "missing": [[1, 3]], "same_words_in": ["c2023"]})
+        for text, part in (("Le prestataire indemnise le client", "n'est pas dans"), ("Le client indemnise", "figure plusieurs fois dans le corpus")):
+            sentence, = self.faults({"question": "q", "context": [text]}, case=case)
+            self.assertIn(part, sentence)
+
+    def test_overlapping_passages_count_once(self):
+        text = " ".join("m{}".format(number) for number in range(300))
+        case = make_case(text, facts=[{"id": "f", "document": "d", "quote": " ".join("m{}".format(number) for number in range(100, 200))}])
+        for spans, covered, recall in ((((80, 180), (120, 220)), True, 1.0), (((0, 100),), False, 0.0), (((0, 150),), False, 0.5), (((90, 210), (90, 210)), True, 1.0)):
+            report = self.judge({"question": "q", "context": [{"document": "d", "start": start, "end": end} for start, end in spans]}, case=case)
+            self.assertEqual((question(report, "moteur")["all_required_covered"], variant(report, "moteur")["summary"]["evidence_recall"]), (covered, recall))
+
+    def test_the_third_passage_after_its_four_hundredth_character(self):
+        text = "x" * 10 + " " + "mot " * 120 + "la réponse est là"
+        case = make_case(text, quote="réponse est là")
+        sent = question(self.judge({"question": "q", "context": [{"document": "d", "start": 0, "end": 1}, {"document": "d", "start": 1, "end": 2},
+                                                               {"document": "d", "text": text[8:]}]}, case=case), "moteur")
+        self.assertTrue(sent["all_required_covered"])
+
+    def test_malformed_contexts(self):
+        for context, sentence in (([""], "ligne 1 : context[0] : texte attendu, non vide ; trouvé : un texte vide."), (["   "], "ligne 1 : context[0] : texte attendu, non vide ; trouvé : un texte vide."),
+                                  ("100 €", "ligne 1 : « context » attend une liste ; trouvé : « 100 € »."), ("['a', 'b']", "ligne 1 : « context » attend une liste ; trouvé : « ['a', 'b'] »."),
+                                  ([None], "ligne 1 : context[0] : passage attendu : un texte ou un objet ; trouvé : null."), (None, "ligne 1 : « context » attend une liste ; trouvé : null."),
+                                  ([3], "ligne 1 : context[0] : passage attendu : un texte ou un objet ; trouvé : 3."),
+                                  ([{}], "ligne 1 : context[0] : ni « passage », ni « document », ni texte : d'où vient ce passage ?"),
+                                  ([{"document": "e", "text": "100 €"}], "ligne 1 : context[0] : document « e » inconnu. Possibles : d."),
+                                  ([{"document": "d ", "text": "100 €"}], "ligne 1 : context[0] : document « d » inconnu. Vouliez-vous dire « d » ?"),
+                                  ([{"passage": "paragraphes/d#0009"}], "ligne 1 : context[0] : passage « d#0009 » inconnu de la variante « paragraphes ». Vouliez-vous dire « d#0002 » ?"),
+                                  ([{"passage": "d#0001"}], "ligne 1 : context[0] : passage « d#0001 » inconnu ; il s'écrit <variante>/<passage>, comme dans --export."),
+                                  ([{"passage": "paragraphes/d#0001", "text": "100 €"}], "ligne 1 : context[0] : ce texte n'est pas le début du passage « paragraphes/d#0001 » : « 100 € »."),
+                                  ([{"document": "d", "start": 3, "end": 99}], "ligne 1 : context[0] : positions 3 à 99 hors du document « d », qui compte 20 mots."),
+                                  ([{"document": "d", "start_char": 5, "end_char": 5}], "ligne 1 : context[0] : positions 5 à 5 : deux entiers croissants sont attendus."),
+                                  ([{"document": "d", "start_char": "5", "end_char": 9}], "ligne 1 : context[0] : positions « 5 » à 9 : deux entiers croissants sont attendus."),
+                                  ([{"start_char": 5, "end_char": 9}], "ligne 1 : context[0] : ni « passage », ni « document », ni texte : d'où vient ce passage ?"),
+                                  ([{"text": "100 €", "start_char": 5, "end_char": 9}], "ligne 1 : context[0] : des positions sans document ; ajoutez « document ».")):
+            with self.subTest(context=context):
+                self.assertEqual(self.faults({"question": "p", "context": context}, {"question": "q", "context": []}), [sentence])
+
+    def test_lines_that_are_missing_double_or_of_another_case(self):
+        empty = {"question": "q", "context": []}
+        for lines, sentences in (
+                ([{"question": "p", "context": []}], ["moteur « moteur » : aucune ligne pour « q » ; ajoutez-la, fût-elle de contexte vide."]),
+                ([{"question": "p", "context": []}, empty, empty], ["ligne 3 : question « q » donnée deux fois pour le moteur « moteur » ; gardez-en une."]),
+                ([{"question": "z", "context": []}], ["ligne 1 : question « z » inconnue. Possibles : p, q, a."]),
+                ([{"user_input": "Prime", "retrieved_contexts": []}], ["ligne 1 : question « Prime » inconnue. Possibles : p, q, a."]),
+                ([dict(empty, engine="paragraphes"), {"engine": "paragraphes", "question": "p", "context": []}],
+                 ["le moteur « paragraphes » porte le nom d'une variante ou d'un autre moteur ; donnez-lui-en un autre."]),
+                ([dict(empty, engine=3)], ["ligne 1 : « engine » attend un texte ; trouvé : 3."]),
+                (["\n \n"], ["aucune ligne ; donnez un objet par ligne, une liste JSON ou un classement TREC."]),
+                (['{"question": "p", "context": []\n{"question": 1}'], ["ligne 1 : ligne 2, colonne 1 : JSON invalide : il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\").",
+                                                                     "ligne 2 : question 1 inconnue. Possibles : p, q, a.", "ligne 2 : « context » attend une liste ; trouvé : null."]),
+                ([b'{"question": "p", "context": ["\xe9"]}'], ["ligne 1 : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."])):
+            self.assertEqual(self.faults(*lines), sentences)
+
+    def test_two_files_may_not_hold_one_engine(self):
+        line = "\n".join(json.dumps({"engine": "dense", "question": id, "context": []}) for id in "pq")
+        paths = [self.write(line, name) for name in ("un.jsonl", "deux.jsonl")]
+        code, _, err = run("--case", self.write(self.case), "--contexts", paths[0], "--contexts", paths[1])
+        self.assertEqual((code, err), (2, "deux.jsonl : le moteur « dense » porte le nom d'une variante ou d'un autre moteur ; donnez-lui-en un autre.\n"))
+
+    def test_a_trec_run_is_a_ranking(self):
+        case = dict(self.case, settings={"top_k": 2, "budget_words": 14})
+        text = ("p Q0 paragraphes/d#0002 2 5.0 x\n\np Q0 paragraphes/d#0001 1 5.0 x\r\nq Q0 paragraphes/d#0001 1 1 x\nq Q0 paragraphes/d#0002 2 9.5e0 x\n"
+                "q Q0 fixe_48_0/d#0001 3 0.5 x\n")
+        report = self.judge(text, name="passage.trec", case=case)
+        asked = {id: question(report, "passage", id) for id in "pq"}
+        self.assertEqual([hit["passage"] for hit in asked["p"]["hits_before_budget"]], ["paragraphes/d#0001", "paragraphes/d#0002"])
+        self.assertEqual([hit["passage"] for hit in asked["q"]["hits_before_budget"]], ["paragraphes/d#0002", "paragraphes/d#0001"])
+        self.assertEqual([(each["passage"], each["words"]) for each in asked["q"]["context"]], [("paragraphes/d#0002", 7), ("paragraphes/d#0001", 7)])
+        self.assertEqual([asked[id]["all_required_covered"] for id in "pq"], [True, True])
+        self.assertEqual([asked[id]["over_budget"] for id in "pq"], [0, 0])
+        for text, sentence in (("p Q0 paragraphes/d#0001 1 5.0", "ligne 1 : six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : « p Q0 paragraphes/d#0001 1 5.0 »."),
+                               ("z Q0 paragraphes/d#0001 1 5.0 x", "ligne 1 : question « z » inconnue. Possibles : p, q, a."),
+                               ("p Q0 d#0001 1 5.0 x", "ligne 1 : passage « d#0001 » inconnu ; il s'écrit <variante>/<passage>, comme dans --export."),
+                               ("p Q0 paragraphes/d#0001 un 5.0 x", "ligne 1 : six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : « p Q0 paragraphes/d#0001 un 5.0 x »."),
+                               ("p Q0 paragraphes/d#0001 1 5.0 x\np Q0 paragraphes/d#0001 2 4.0 x", "ligne 2 : passage « paragraphes/d#0001 » donné deux fois pour « p » ; gardez-en un.")):
+            self.assertEqual(self.faults(text), [sentence])
+
+    def test_the_ranking_sent_back_scores_as_it_did(self):
+        """Each variant's own hits, exported and sent back as a run, give the variant's own verdicts."""
+        report = self.judge({"question": "p", "context": []}, {"question": "q", "context": []})
+        for each in report["variants"][:4]:
+            lines = ["{} Q0 {}/{} {} {} x".format(asked["id"], each["id"], hit["passage"], hit["rank"], -hit["rank"]) for asked in each["questions"] for hit in asked["hits_before_budget"]]
+            again = variant(self.judge("\n".join(lines), name="copie.trec"), "copie")
+            keys = ("complete_contexts", "facts_covered", "words_sent", "redundant_words", "recall_at", "evidence_recall", "evidence_precision", "evidence_iou")
+            self.assertEqual([again["summary"][key] for key in keys], [each["summary"][key] for key in keys])
+
+    def test_a_fuzzed_record_is_judged_or_refused_in_a_sentence(self):
+        draw = random.Random(4)
+        values = [None, -1, 0, 3, 9, 10 ** 9, "", "d", "100 €", "é", [], {}, True, 1.5, {"source": "d", "start_index": 3}, ["x"], "paragraphes/d#0001"]
+        names = ["text", "document", "start", "end", "start_char", "end_char", "passage", "heading", "page_content", "metadata", "content", "meta", "ref_doc_id", "start_index"]
+        judged = 0
+        sources = atelier.Sources(atelier.read_case(json.dumps(self.case).encode("utf-8"), "cas.json", None))
+        for _ in range(4000):
+            record = {name: draw.choice(values) for name in draw.sample(names, draw.randint(0, 5))}
+            try:
+                passage, kept = atelier.resolve(record, sources)
+                self.assertTrue(0 <= kept <= passage.words and passage.span.document == "d")
+                judged += 1
+            except atelier.AtelierError as error:
+                self.assertEqual(len(error.sentences), 1)
+        self.assertGreater(judged, 20)
+
+    def test_a_long_file_is_read_line_by_line(self):
+        """A line is judged before the next is asked for; no list of lines is ever held."""
+        case = atelier.read_case(json.dumps(self.case).encode("utf-8"), "cas.json", None)
+        alive = []
+
+        def lines():
+            for number in range(2000):
+                alive.append(number)
+                yield json.dumps({"engine": "e{}".format(number // 2), "question": "pq"[number % 2], "context": [{"passage": "paragraphes/d#0001"}]}).encode("utf-8")
+        engines = atelier.read_contexts(lines(), "x.jsonl", case, atelier.Sources(case), ())
+        self.assertEqual((len(engines), len(alive)), (1000, 2000))
+        records = atelier.parse_lines(iter(lambda: next(endless), None), atelier.Faults("x"))
+        endless = (b'{"question": "p"}\n' for _ in iter(int, 1))
+        self.assertEqual([next(records) for _ in range(3)], [("ligne {}".format(number), {"question": "p"}) for number in (1, 2, 3)])
+
+
+class Export(TestCase):
+    def test_every_passage_of_every_variant(self):
+        case = make_case(documents=[{"id": "d", "title": "Titre", "sections": [{"title": "Un", "text": "Le préavis  est", "livre": "A"}, {"title": "Deux", "text": "de trois mois."}], "pays": "FR"}],
+                         variants=[{"id": "s", "unit": "sections", "max_chars": 9, "repeat_title": True}, {"id": "c", "unit": "chars", "size": 12}], quote="trois mois")
+        self.assertEqual(run("--case", self.write(case), "--export", self.folder / "e.jsonl")[0], 0)
+        rows = [json.loads(line) for line in (self.folder / "e.jsonl").read_text(encoding="utf-8").splitlines()]
+        text = "Le préavis  est\n\nde trois mois."
+        self.assertEqual([(row["id"], row["start"], row["end"], row["text"]) for row in rows if row["id"].startswith("s/")], [
+            ("s/d#0001", 0, 1, "Le"), ("s/d#0002", 1, 2, "Un (suite)\npréavis"), ("s/d#0003", 2, 3, "Un (suite)\nest"),
+            ("s/d#0004", 3, 5, "de trois"), ("s/d#0005", 5, 6, "Deux (suite)\nmois.")])
+        self.assertEqual([text[row["start_char"]:row["end_char"]] for row in rows if row["id"].startswith("c/")], [row["text"] for row in rows if row["id"].startswith("c/")])
+        self.assertEqual(rows[0]["metadata"], {"pays": "FR", "livre": "A"})
+        self.assertEqual({row["title"] for row in rows}, {"Titre"})
+
+    def test_outputs_may_not_meet(self):
+        path = self.write(make_case())
+        for one, other in ((self.folder / "x", self.folder / "x"), ("-", "/dev/stdout"), (self.folder / "x", self.folder / "." / "x")):
+            code, _, err = run("--case", path, "--output", one, "--export", other)
+            self.assertEqual((code, err), (2, "{} : deux sorties ne peuvent avoir le même nom ; changez-en une.\n".format(other)))
+        self.assertEqual(run("--case", path, "--export", path)[0], 2)
+
+
+class Gates(TestCase):
+    def test_require(self):
+        case = make_case("Le préavis est de trois mois. " + "mot " * 160, "trois mois", question="mot", settings={"budget_words": 1})
+        path = self.write(case)
+        code, out, err = run("--case", path, "--require", "paragraphes", "--require", "fixe_48_0")
+        self.assertEqual((code, err), (3, "exigence non tenue : fixe_48_0 : 1 contexte incomplet (q).\nexigence non tenue : paragraphes : 1 contexte incomplet (q).\n"))
+        self.assertIn("rappel par preuve", out)
+        self.assertEqual(run("--case", path, "--require", "x"), (2, "", "--require : « x » n'est ni une variante ni un moteur. Possibles : fixe_48_0, fixe_96_0, fixe_48_16, paragraphes.\n"))
+        self.assertEqual(run("--case", self.write(make_case()), "--require", "paragraphes")[0], 0)
+        engine = self.write('{"question": "q", "context": ["trois mois."]}', "dense.jsonl")
+        self.assertEqual(run("--case", path, "--contexts", engine, "--require", "dense")[0], 0)
+
+    def test_sets_are_summed_apart(self):
+        case = make_case("Un préavis.\n\nUn délai.", quote="préavis", questions=[
+            {"id": "a", "text": "Préavis ?", "required_facts": ["f"], "set": "réglage"}, {"id": "b", "text": "Loyer ?", "required_facts": ["f"], "set": "validation"},
+            {"id": "c", "text": "Préavis", "required_facts": ["f"]}])
+        each = variant(self.report(case), "paragraphes")
+        self.assertEqual({name: (summary["complete_contexts"], summary["answerable_questions"]) for name, summary in each["by_set"].items()}, {"réglage": (1, 1), "validation": (0, 1)})
+        self.assertEqual((each["summary"]["complete_contexts"], each["summary"]["answerable_questions"]), (2, 3))
+        self.assertEqual([asked.get("set") for asked in each["questions"]], ["réglage", "validation", None])
+        self.assertNotIn("by_set", variant(self.report(make_case()), "paragraphes"))
+
+
+class Baselines(TestCase):
+    def setUp(self):
+        super().setUp()
+        words = ["mot{}".format(number) for number in range(60)]
+        words[2:2], words[55:55] = ["préavis", "trois", "mois"], ["délai", "six", "jours"]
+        self.case = make_case(" ".join(words), facts=[{"id": "f", "document": "d", "quote": "préavis trois mois"}, {"id": "g", "document": "d", "quote": "délai six jours"}],
+                              questions=[{"id": "q", "text": "préavis ?", "required_facts": ["f", "g"]}])
+
+    def compare(self, before, after):
+        (self.folder / "avant.json").write_text(json.dumps(self.report(before)), encoding="utf-8")
+        code, out, err = run("--case", self.write(after), "--baseline", self.folder / "avant.json", "--output", self.folder / "apres.json")
+        self.assertEqual(code, 0, err)
+        return json.loads((self.folder / "apres.json").read_text(encoding="utf-8"))["baseline"], out
+
+    def test_gained_lost_and_changed(self):
+        wider = dict(self.case, questions=[{"id": "q", "text": "préavis ?", "required_facts": ["f", "g"]}], settings={"budget_words": 10})
+        baseline, out = self.compare(self.case, wider)
+        self.assertEqual(baseline["differences"], ["réglage « budget_words » différent"])
+        self.assertEqual(baseline["variants"]["paragraphes"], {"gained": [], "lost": [["q", "g", "cut_by_budget"]], "changed": []})
+        self.assertIn("    - q · g : coupée par le budget", out.splitlines())
+        baseline, out = self.compare(wider, self.case)
+        self.assertEqual(baseline["variants"]["paragraphes"], {"gained": [["q", "g"]], "lost": [], "changed": []})
+        self.assertIn("    + q · g", out.splitlines())
+        # `moto` has no match: the fact that the cutting left to rank is no longer matched at all
+        baseline, out = self.compare(dict(self.case, settings={"top_k": 1}), dict(self.case, settings={"top_k": 1}, questions=[
+            {"id": "q", "text": "préavis ?", "required_facts": ["f", "g"]}]))
+        self.assertEqual({id: each for id, each in baseline["variants"].items() if any(each.values())}, {})
+
+    def test_a_changed_stage(self):
+        before, after = (dict(self.case, settings={"top_k": top_k, "budget_words": 100, "stop_words": stop}, questions=[{"id": "q", "text": "préavis mot57 mot1", "required_facts": ["g"]}])
+                         for top_k, stop in ((1, []), (1, ["mot57"])))
+        baseline, out = self.compare(before, after)
+        self.assertEqual(baseline["variants"]["fixe_48_0"]["lost"] + baseline["variants"]["fixe_48_0"]["changed"], [["q", "g", "ranked_too_low", "not_matched"]])
+        self.assertIn("    ~ q · g : classée trop bas, puis sans mot commun avec la question", out.splitlines())
+
+    def test_what_cannot_be_compared_is_named(self):
+        other = dict(self.case, documents=[{"id": "d", "text": self.case["documents"][0]["text"] + " fin"}])
+        baseline, out = self.compare(self.case, other)
+        self.assertEqual((baseline["differences"], baseline["variants"]), (["document « d » : texte différent ou absent d'un des deux"], {}))
+        self.assertIn("  rien n'est comparé", out.splitlines())
+        asked = dict(self.case, questions=[{"id": "q", "text": "délai ?", "required_facts": ["f"]}])
+        self.assertEqual(self.compare(self.case, asked)[0]["differences"], ["question « q » : différente ou absente d'un des deux"])
+        variants = dict(self.case, variants=[{"id": "fixe_48_0", "unit": "words", "size": 24}])
+        self.assertEqual(self.compare(self.case, variants)[0]["differences"], [
+            "variante « fixe_48_0 » : découpage différent"] + ["variante « {} » : absente de ce rapport".format(id) for id in ("fixe_96_0", "fixe_48_16", "paragraphes")])
+
+    def test_a_baseline_that_is_no_report(self):
+        path = self.write("{}", "x.json")
+        self.assertEqual(run("--baseline", path), (2, "", "{} : ce n'est pas un rapport d'Atelier ; donnez un fichier écrit par --output.\n".format(path)))
+        self.assertEqual(run("--baseline", self.folder / "absent"), (2, "", "{} : introuvable ; vérifiez le chemin.\n".format(self.folder / "absent")))
+
+
+class Figures(unittest.TestCase):
+    def test_evidence_against_sets_of_positions(self):
+        draw = random.Random(2)
+        for _ in range(300):
+            def spans(count):
+                return [atelier.Span(draw.choice("ab"), start, start + draw.randint(1, 9)) for start in (draw.randint(0, 20) for _ in range(count))]
+            evidence, kept = spans(draw.randint(1, 3)), spans(draw.randint(0, 4))
+            attempts = [atelier.Attempt(atelier.Quote("", span), 0, None) for span in evidence]
+            verdicts = [atelier.Verdict(None, [attempt], attempt) for attempt in attempts]
+            found = atelier.measure_evidence([atelier.Outcome(None, None, None, None, [], kept, verdicts, None)])
+            wanted, sent = ({(span.document, at) for span in each for at in range(span.start, span.end)} for each in (evidence, kept))
+            expected = [Fraction(len(wanted & sent), len(wanted)), Fraction(len(wanted & sent), len(sent) or 1), Fraction(len(wanted & sent), len(wanted | sent))]
+            for value, exact in zip(found.values(), expected):
+                self.assertAlmostEqual(value, float(exact), 8)
+
+    def test_evidence_worked_by_hand(self):
+        # fact [100, 200[, context [80, 180[ + [120, 220[: 100 of 100 words, 100 of 140 sent, 100 of 140 together
+        attempt = atelier.Attempt(atelier.Quote("", atelier.Span("d", 100, 200)), 0, None)
+        kept = [atelier.Span("d", 80, 180), atelier.Span("d", 120, 220)]
+        self.assertEqual(atelier.measure_evidence([atelier.Outcome(None, None, None, None, [], kept, [atelier.Verdict(None, [attempt], attempt)], None)]),
+                         {"evidence_recall": 1.0, "evidence_precision": round(100 / 140, 9), "evidence_iou": round(100 / 140, 9)})
+
+    def test_the_sign_test_against_enumeration(self):
+        for trials in range(1, 11):
+            for wins in range(trials + 1):
+                smaller = min(wins, trials - wins)
+                tail = sum(sum(toss) <= smaller for toss in product((0, 1), repeat=trials))
+                self.assertEqual(atelier.sign_test(wins, trials - wins), min(1.0, round(2 * tail / 2 ** trials, 9)))
+        self.assertEqual([atelier.sign_test(*pair) for pair in ((0, 0), (5, 0), (6, 0), (1, 1), (10, 2))], [1.0, 0.0625, 0.03125, 1.0, 0.038574219])
+
+    def test_comparisons_count_complete_contexts(self):
+        def one(id, *verdicts):
+            return {"id": id, "questions": [{"id": number, "all_required_covered": verdict} for number, verdict in enumerate(verdicts)]}
+        self.assertEqual(atelier.compare_variants(one("a", True, True, False, None, True), one("b", False, True, False, None, False)),
+                         {"variants": ["a", "b"], "wins": 2, "losses": 0, "ties": 2, "p": 0.5})
+
+    def test_the_table_says_what_is_told_apart(self):
+        told = {"variants": ["a", "b"], "wins": 12, "losses": 1, "ties": 3, "p": 0.003417969}
+        self.assertEqual(atelier.format_comparisons([told, dict(told, p=0.4)]),
+                         ["", "Test des signes : seules ces paires sont départagées", "  a contre b : 12 à 1, p = 0,0034"])
+        self.assertEqual(atelier.format_comparisons([dict(told, p=0.4)]), ["", "Test des signes : aucune paire de variantes n'est départagée (p >= 0,400)."])
+        self.assertEqual(atelier.format_comparisons([]), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
