@@ -183,8 +183,8 @@ INVISIBLE = {  # they split FTS5's words but not str.split()'s
 LINE_BREAK = r"(?:\r\n|\r(?!\n)|[\n\x85\u2028\u2029])"
 PARAGRAPH_BREAK = re.compile(LINE_BREAK + r"[^\S\r\n\x85\u2028\u2029]*" + LINE_BREAK)
 WORD = re.compile(r"\S+")
-# Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
 DASHES = "‐‑‒–—―−-"
+# Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
 TERM = re.compile("[^\\W_]+(?:[\u0300-\u0331]+[^\\W_]*)*")
 CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
 MAX_DEPTH = 50           # of nesting in a case file; the format needs 5
@@ -788,6 +788,9 @@ def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List
     return [section._replace(end=section.pieces[-1][1]) for section in sections]
 
 
+STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
+
+
 def read_facts(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Optional[Fact]]:
     """Facts by id; None stands for one whose quotes could not all be located."""
     facts: Dict[str, Optional[Fact]] = {}
@@ -841,9 +844,6 @@ def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]],
         if {"id", "text"} <= set(item):
             questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters, item.get("per_document"), item.get("set")))
     return tuple(questions)
-
-
-STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 
 
 # Locating a quote: white space folded, otherwise to the letter.
@@ -1669,7 +1669,7 @@ def measure_evidence(outcomes: Sequence[Outcome]) -> Dict[str, Optional[float]]:
     for outcome in outcomes:
         evidence, sent = union([verdict.chosen.quote.span for verdict in outcome.verdicts]), union(outcome.kept)
         both = size(evidence) - size([span for quote in evidence for span in missing_spans(quote, sent)])
-        shares.append((both / size(evidence), both / size(sent) if sent else 0, both / (size(evidence) + size(sent) - both)))
+        shares.append((both / size(evidence), both / size(sent) if size(sent) else 0, both / (size(evidence) + size(sent) - both)))
     names = ("evidence_recall", "evidence_precision", "evidence_iou")
     return {name: round(sum(each) / len(shares), 9) for name, each in zip(names, zip(*shares))} if shares else dict.fromkeys(names)
 
