@@ -781,7 +781,7 @@ def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List
     sections: List[Section] = []
     marks = list(marks)
     for (start, title), (end, _) in zip(marks, marks[1:] + [(len(text), None)]):
-        end = start + len(text[start:end].rstrip())
+        start, end = end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())
         if title is not None:
             sections.append(Section(title, {}, start, end, []))
         sections[-1].pieces.append((start, end))

@@ -285,20 +285,25 @@ class Outputs(TestCase):
             self.assertEqual((self.target.read_text(), self.files()), ("ancien", before))
 
     def test_an_interruption_in_the_middle_of_a_long_run(self):
+        if not hasattr(os, "mkfifo"):
+            self.skipTest("no named pipe on this system")
         self.target.write_text("ancien")
         words = " ".join("mot{}".format(number % 5000) for number in range(400_000))
-        long = self.write(make_case(words + " trois mois", "trois mois", questions=[
-            {"id": "q{}".format(n), "text": "mot{} mot{}".format(n, n + 1), "required_facts": ["f"]} for n in range(12_000)]), "long.json")
-        process = subprocess.Popen([sys.executable, str(SCRIPT), "--case", str(long), "--output", str(self.target)],
+        case = make_case(words + " trois mois", "trois mois", questions=[
+            {"id": "q{}".format(n), "text": "mot{} mot{}".format(n, n + 1), "required_facts": ["f"]} for n in range(12_000)])
+        os.mkfifo(self.folder / "tube")  # so that the run is known to have begun
+        process = subprocess.Popen([sys.executable, str(SCRIPT), "--case", str(self.folder / "tube"), "--output", str(self.target)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=UTF8)
+        with open(self.folder / "tube", "w", encoding="utf-8") as tube:
+            json.dump(case, tube)
         try:
-            process.communicate(timeout=1.5)
+            process.communicate(timeout=1)
             self.fail("the run was too short to be interrupted")
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         self.assertEqual((process.returncode, out, err.decode("utf-8").splitlines()[-1]), (130, b"", "Interrompu : rien n'a été remplacé."))
-        self.assertEqual((self.target.read_text(), self.files()), ("ancien", ["cas.json", "long.json", "rapport.json", "texte.txt"]))
+        self.assertEqual((self.target.read_text(), self.files()), ("ancien", ["cas.json", "rapport.json", "texte.txt", "tube"]))
 
     def test_what_is_no_regular_file_is_written_to_and_never_replaced(self):
         if os.path.exists("/dev/full"):

@@ -42,7 +42,7 @@ class Headings(unittest.TestCase):
                      "art 12 : préavis", "Article 1er – Objet", "Art. 1er", "ARTICLE PREMIER", "Article premier – Objet", "Article 12 bis :", "Article 12 ter – Suite",
                      "Article 3.2.1 - X", "Article L. 1234-5", "Article L. 1234\u20115 – Préavis", "Article R 12-3 : X", "Annexe II", "Annexe A – Tarifs",
                      "Article 12", "Article 12.", "  Article 12 – Préavis  ", "Article IV : X", "Article unique"):
-            self.assertEqual(contract(line + "\nLe texte.")[1], [(" ".join(line.split()), line + "\nLe texte.")], line)
+            self.assertEqual(contract(line + "\nLe texte.")[1], [(" ".join(line.split()), line.lstrip() + "\nLe texte.")], line)
 
     def test_sentences_are_no_headings(self):
         for line in ("Article 12 s'applique aux gaines.", "Les articles L. 5421-1 à L. 5422-8 s'appliquent.", "Article 12 et article 13.", "L'article 4 – Prix – est abrogé.",
@@ -72,7 +72,7 @@ class Headings(unittest.TestCase):
         text = ("avant\n\n# Un\n\ntexte\n\n```sh\n# commentaire\n\n## pas un titre\n```\n#sans espace\n\n## Deux ##\n### Vide\n#\n\nSetext\n======\n\n"
                 "~~~\n# a\n```\n# b\n~~~\n   # Trois\n    # code\nfin\n# Un\n")
         self.assertEqual([title for title, _ in markdown(text)], ["", "Un", "Deux", "Vide", "", "Trois", "Un"])
-        self.assertEqual(dict(markdown(text))["Trois"], "   # Trois\n    # code\nfin")
+        self.assertEqual(dict(markdown(text))["Trois"], "# Trois\n    # code\nfin")
         self.assertEqual(markdown("rien\n\nque du texte"), [("", "rien\n\nque du texte")])
 
 
