@@ -1805,24 +1805,36 @@ def find_warnings(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str
 encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
-    """The JSON text of a report, in pieces: what holds objects is unfolded, the rest stays on a line.
-
-    A line is written by Python's fast encoder, which cannot indent; pieces are no larger than a question.
-    """
-    opening, closing, deeper = "[", "]", indent + "  "
-    items: Iterable[Tuple[str, Any]] = ()
-    if isinstance(value, dict) and any(item and isinstance(item, (dict, list)) for item in value.values()):
-        opening, closing = "{", "}"
-        items = ((encode(key) + ": ", item) for key, item in value.items())
+def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
+    """(opening, closing, [(label, item)]) of what is unfolded: an object that holds objects or lists, a list of objects."""
+    if isinstance(value, dict):
+        for item in value.values():
+            if item and isinstance(item, (dict, list)):
+                return "{", "}", [(encode(key) + ": ", item) for key, item in value.items()]
     elif isinstance(value, list) and value and isinstance(value[0], dict):
-        items = (("", item) for item in value)
-    else:
-        yield encode(value)
+        return "[", "]", [("", item) for item in value]
+    return None
+
+
+def unfold(value: Any, indent: str) -> str:
+    """JSON with a line for each item; what holds plain values stays on one, by Python's fast encoder, which cannot indent."""
+    parts = members(value)
+    if not parts:
+        return encode(value)
+    (opening, closing, items), deeper = parts, indent + "  "
+    return opening + deeper + ("," + deeper).join([label + unfold(item, deeper) for label, item in items]) + indent + closing
+
+
+def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
+    """The JSON text of a report, in pieces no larger than a question."""
+    parts = members(value) if len(indent) < 8 else None
+    if not parts:
+        yield unfold(value, indent)
         return
+    opening, closing, items = parts
     for label, item in items:
-        yield opening + deeper + label
-        yield from render_json(item, deeper) if len(indent) < 8 else ["".join(render_json(item, deeper))]
+        yield opening + indent + "  " + label
+        yield from render_json(item, indent + "  ")
         opening = ","
     yield indent + closing
 
@@ -2022,6 +2034,8 @@ class Sources:
     def __init__(self, case: Case):
         self.case = case
         self.texts = FoldedTexts(case.documents)
+        self.questions = {question.id: question for question in case.questions}
+        self.by_text = {question.text: question.id for question in case.questions}
         self.names = {**{document.file: id for id, document in case.documents.items() if document.file}, **{id: id for id in case.documents}}
         self.cutting = lru_cache(None)(lambda id: next(cut(case.documents, variant) for variant in case.variants if variant.id == id))
 
@@ -2136,7 +2150,7 @@ def locate_text(text: str, document: Optional[Document], sources: Sources) -> Tu
     return found, (found.starts[first] + at - folded.starts[first], found.starts[last] + end - folded.starts[last])
 
 
-def read_contexts(lines: Iterable[bytes], name: str, case: Case, sources: Sources, taken: Iterable[str]) -> Dict[str, Dict[str, Sent]]:
+def read_contexts(lines: Iterable[bytes], name: str, sources: Sources, taken: Iterable[str]) -> Dict[str, Dict[str, Sent]]:
     """{engine: {question id: Sent}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
 
     taken: the names that no engine may bear.  Raises AtelierError with all the faults of the file.
@@ -2146,9 +2160,9 @@ def read_contexts(lines: Iterable[bytes], name: str, case: Case, sources: Source
     try:
         for place, value in parse_lines(lines, faults):
             if isinstance(value, Run):
-                engines.setdefault(stem, {}).update(read_run(value, place, case, sources, faults))
+                engines.setdefault(stem, {}).update(read_run(value, sources, faults))
                 continue
-            read = read_line(value, place, stem, case, sources, faults)
+            read = read_line(value, place, stem, sources, faults)
             if read:
                 engine, question, sent = read
                 if question in engines.setdefault(engine, {}):
@@ -2159,7 +2173,7 @@ def read_contexts(lines: Iterable[bytes], name: str, case: Case, sources: Source
     for engine, sent in engines.items():
         if engine in taken:
             faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; donnez-lui-en un autre.".format(shown(engine)))
-        absent = [shown(question.id) for question in case.questions if question.answerable and question.id not in sent]
+        absent = [shown(question.id) for question in sources.case.questions if question.answerable and question.id not in sent]
         if absent and not faults.sentences:
             faults.add("", "moteur {} : aucune ligne pour {} ; ajoutez-la, fût-elle de contexte vide.".format(
                 shown(engine), ", ".join(absent[:5]) + (", …" if len(absent) > 5 else "")))
@@ -2203,19 +2217,19 @@ def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, A
             yield place, value
 
 
-def read_line(value: Any, place: str, stem: str, case: Case, sources: Sources, faults: Faults) -> Optional[Tuple[str, str, Sent]]:
+def read_line(value: Any, place: str, stem: str, sources: Sources, faults: Faults) -> Optional[Tuple[str, str, Sent]]:
     """(engine, question id, what was sent) of a line; None, and faults, when it is not sound."""
     if not fits(value, "object", place, faults):
         return None
     found = {role: next((value[name] for name in names if name in value), None) for role, names in LINE_NAMES.items()}
     engine, before = value.get("engine", stem), len(faults.sentences)
-    by_text = {question.text: question.id for question in case.questions} if "question" not in value else {}
-    question = by_text.get(found["question"], found["question"])
-    ids = [each.id for each in case.questions]
+    question = found["question"]
+    if "question" not in value and isinstance(question, str):
+        question = sources.by_text.get(question, question)
     if not (isinstance(engine, str) and engine.strip()):
         faults.add(place, "« engine » attend un texte ; trouvé : {}.".format(shown(engine)))
-    if question not in ids:
-        faults.add(place, "question {} inconnue. {}".format(shown(question), suggestion(str(question), ids)))
+    if not isinstance(question, str) or question not in sources.questions:
+        faults.add(place, "question {} inconnue. {}".format(shown(question), suggestion(str(question), sources.questions)))
     passages = {}
     for key, records in (("context", found["context"]), ("hits", value.get("hits"))):
         if not isinstance(records, list) and not (key == "hits" and records is None):
@@ -2232,10 +2246,9 @@ def read_line(value: Any, place: str, stem: str, case: Case, sources: Sources, f
     return engine, question, Sent(passages["context"], passages["hits"] and [passage for passage, _ in passages["hits"]])
 
 
-def read_run(run: Run, _: str, case: Case, sources: Sources, faults: Faults) -> Dict[str, Sent]:
+def read_run(run: Run, sources: Sources, faults: Faults) -> Dict[str, Sent]:
     """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank; the context is assembled here."""
     found: Dict[str, List[Tuple[float, int, Passage]]] = {}
-    ids = [question.id for question in case.questions]
     for place, columns in run.lines:
         try:
             question, _, passage, rank, score, _ = columns
@@ -2246,16 +2259,16 @@ def read_run(run: Run, _: str, case: Case, sources: Sources, faults: Faults) -> 
         except AtelierError as error:
             faults.extend(place, error)
             continue
-        if question not in ids:
-            faults.add(place, "question {} inconnue. {}".format(shown(question), suggestion(question, ids)))
+        if question not in sources.questions:
+            faults.add(place, "question {} inconnue. {}".format(shown(question), suggestion(question, sources.questions)))
         elif any(ranked[2].id == other.id for _, _, other in found.setdefault(question, [])):
             faults.add(place, "passage {} donné deux fois pour {} ; gardez-en un.".format(shown(passage), shown(question)))
         else:
             found[question].append(ranked)
     sent = {}
     for question, ranked in found.items():
-        hits = [passage for _, _, passage in sorted(ranked, key=lambda each: each[:2])][:case.settings.top_k]
-        kept = assemble([passage.words for passage in hits], case.settings.budget_words)
+        hits = [passage for _, _, passage in sorted(ranked, key=lambda each: each[:2])][:sources.case.settings.top_k]
+        kept = assemble([passage.words for passage in hits], sources.case.settings.budget_words)
         sent[question] = Sent([(passage, words) for passage, words in zip(hits, kept) if words], hits)
     return sent
 
@@ -2880,7 +2893,7 @@ def run_case(options: argparse.Namespace) -> int:
     engines: Dict[str, Dict[str, Sent]] = {}
     sources = Sources(case)
     for contexts in options.contexts or ():
-        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), case, sources, {*engines, *(variant.id for variant in case.variants)}))
+        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), sources, {*engines, *(variant.id for variant in case.variants)}))
     known = [variant.id for variant in case.variants] + list(engines)
     for id in options.require or ():
         if id not in known:

@@ -263,7 +263,7 @@ class Contexts(TestCase):
             for number in range(2000):
                 alive.append(number)
                 yield json.dumps({"engine": "e{}".format(number // 2), "question": "pq"[number % 2], "context": [{"passage": "paragraphes/d#0001"}]}).encode("utf-8")
-        engines = atelier.read_contexts(lines(), "x.jsonl", case, atelier.Sources(case), ())
+        engines = atelier.read_contexts(lines(), "x.jsonl", atelier.Sources(case), ())
         self.assertEqual((len(engines), len(alive)), (1000, 2000))
         records = atelier.parse_lines(iter(lambda: next(endless), None), atelier.Faults("x"))
         endless = (b'{"question": "p"}\n' for _ in iter(int, 1))

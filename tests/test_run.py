@@ -293,7 +293,8 @@ class Outputs(TestCase):
             {"id": "q{}".format(n), "text": "mot{} mot{}".format(n, n + 1), "required_facts": ["f"]} for n in range(12_000)])
         os.mkfifo(self.folder / "tube")  # so that the run is known to have begun
         process = subprocess.Popen([sys.executable, str(SCRIPT), "--case", str(self.folder / "tube"), "--output", str(self.target)],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=UTF8)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=UTF8,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a background job ignores it
         with open(self.folder / "tube", "w", encoding="utf-8") as tube:
             json.dump(case, tube)
         try:
