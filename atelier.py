@@ -1314,8 +1314,8 @@ def missing_spans(quote: Span, kept: Iterable[Span]) -> List[Span]:
     Pieces add up: [0, 9[ misses [4, 6[ when [0, 4[ and [6, 9[ are kept.
     """
     missing, at = [], quote.start
-    for span in sorted(span for span in kept if span.document == quote.document):
-        if at < span.start and at < quote.end and span.start < span.end:
+    for span in sorted(span for span in kept if span.document == quote.document and span.start < span.end):
+        if at < span.start and at < quote.end:
             missing.append(Span(quote.document, at, min(span.start, quote.end)))
         at = max(at, span.end)
     return missing + ([Span(quote.document, at, quote.end)] if at < quote.end else [])
@@ -2004,8 +2004,12 @@ class Row(namedtuple("Row", "tool text document start end")):
 ROWS = (
     Row("Atelier", "text", "document", "start_char", "end_char"),
     Row("LangChain", "page_content", "metadata.source", "metadata.start_index", None),
+    Row("LangChain, to_json", "kwargs.page_content", "kwargs.metadata.source", "kwargs.metadata.start_index", None),
     Row("LlamaIndex", "text", "ref_doc_id", "start_char_idx", "end_char_idx"),
+    Row("LlamaIndex, to_dict", "text", "relationships.1.node_id", "start_char_idx", "end_char_idx"),
+    Row("LlamaIndex, with score", "node.text", "node.relationships.1.node_id", "node.start_char_idx", "node.end_char_idx"),
     Row("Haystack", "content", "meta.source_id", "meta.split_idx_start", None),
+    Row("Haystack, flat", "content", "source_id", "split_idx_start", None),
     Row("Chonkie, semchunk", "text", "document", "start_index", "end_index"),
 )
 LINE_NAMES = {"question": ("question", "user_input"), "context": ("context", "retrieved_contexts")}  # ragas: the second ones

@@ -51,7 +51,10 @@ class Contexts(TestCase):
                        {"document": "d", "start_char": start, "end_char": start + 5}, {"document": "d", "text": "100  €"}, {"text": "100\n€"}, "de 100 €",
                        {"page_content": "100 €", "metadata": {"source": "d", "start_index": start}}, {"page_content": "100 €", "metadata": {}},
                        {"text": "100 €", "start_char_idx": start, "end_char_idx": start + 5, "ref_doc_id": "d"},
-                       {"content": "100 €", "meta": {"source_id": "d", "split_idx_start": start}}, {"text": "100 €", "start_index": start, "end_index": start + 5, "document": "d"},
+                       {"content": "100 €", "meta": {"source_id": "d", "split_idx_start": start}}, {"content": "100 €", "source_id": "d", "split_idx_start": start, "meta": {}},
+                       {"text": "100 €", "start_char_idx": start, "end_char_idx": start + 5, "relationships": {"1": {"node_id": "d"}}},
+                       {"node": {"text": "100 €", "start_char_idx": start, "end_char_idx": start + 5, "relationships": {"1": {"node_id": "d"}}}, "score": 1},
+                       {"lc": 1, "kwargs": {"page_content": "100 €", "metadata": {"source": "d", "start_index": start}}}, {"text": "100 €", "start_index": start, "end_index": start + 5, "document": "d"},
                        {"passage": "paragraphes/d#0001", "text": "Prime 😀 de 100 € par"},
                        {"document": "d", "text": "100 €", "start_char": None, "end_char": None}, {"document": "d", "text": "100 €", "start_char": -1},
                        {"document": "d", "text": "100 €", "start_char": 0, "end_char": 0}):

@@ -18,8 +18,8 @@ MUTANTS = (
     (8, "    if not text or not text.strip():\n        return None\n", ""),
     (9, "return all(covered) if question.answerable", "return any(covered) if question.answerable"),
     (10, "if at < quote.end else []", "if at < quote.end - 1 else []"),
-    (10, "if at < span.start and", "if at < span.start - 1 and"),
-    (11, "sorted(span for span in kept if span.document == quote.document)", "sorted(kept)"),
+    (10, "if at < span.start and at < quote.end:", "if at < span.start - 1 and at < quote.end:"),
+    (11, "sorted(span for span in kept if span.document == quote.document and span.start < span.end)", "sorted(kept)"),
     (12, "if kept.passage not in by_id:", "if False:"),
     (13, "if not is_integer(overlap) or not 0 <= overlap < size:", "if not is_integer(overlap):"),
 )

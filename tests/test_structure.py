@@ -132,6 +132,8 @@ class Pieces(TestCase):
         report = self.report(case)
         self.assertEqual(question(report, "s")["facts"][0]["loss"], {"stage": "not_indexed", "missing": [[12, 17]]})
         self.assertTrue(question(report, "w")["all_required_covered"])
+        case["questions"][0]["filters"] = {"type": "autre"}  # the document itself is removed, whatever is indexed of it
+        self.assertEqual(question(self.report(case), "s")["facts"][0]["loss"], {"stage": "filtered_out", "filter": {"type": "autre"}})
 
     def test_markdown_is_cut_between_paragraphs_and_kept_whole_in_fences(self):
         text = "# Un\n\npremier paragraphe\n\n```\ncode\n\nencore\n```\n\ndernier"
@@ -186,6 +188,12 @@ class Chars(TestCase):
         self.assertEqual(asked["facts"][0]["loss"], {"stage": "split_at_boundary", "missing": [[5, 6]],
                                                      "pieces": [{"passage": "d#0001", "rank": 1}, {"passage": "d#0002", "rank": None}]})
         self.assertEqual((asked["words_sent"], asked["redundant_words"]), (6, 0))
+
+    def test_two_halves_of_a_word_do_not_make_it(self):
+        case = make_case("Un préavis de six semaines.", "six semaines", question="préavis aines", variants=[{"id": "v", "unit": "chars", "size": 21}])
+        asked = question(self.report(case), "v")
+        self.assertEqual(sorted(each["text"] for each in asked["context"]), ["Un préavis de six sem", "aines."])
+        self.assertEqual((asked["words_sent"], asked["facts"][0]["words_covered"], asked["facts"][0]["loss"]["stage"]), (6, 1, "split_at_boundary"))
 
 
 class Filters(TestCase):
