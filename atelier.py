@@ -66,11 +66,11 @@ class Span(namedtuple("Span", "document start end")):
     __slots__ = ()
 
 
-class Document(namedtuple("Document", "id title text metadata starts ends sections label file", defaults=("",))):
+class Document(namedtuple("Document", "id title text metadata starts ends sections label file structure", defaults=("", ""))):
     """A source text; word i is text[starts[i]:ends[i]]; metadata is {key: text, number, boolean or list of texts}.
 
     sections are Sections in text order, none when it has no structure; label is what index_titles searches; file is its
-    path in the case, if any.
+    path in the case, structure a line of STRUCTURES, if any.
     """
     __slots__ = ()
 
@@ -232,6 +232,8 @@ def shown(value: Any) -> str:
     """A value as an error message quotes it: on one line, at most 80 characters."""
     if isinstance(value, str):
         return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
+    if isinstance(value, Unreadable):
+        return "une valeur illisible"
     if isinstance(value, dict) or isinstance(value, list) and any(isinstance(each, (dict, list, Unreadable)) for each in value):
         return "un objet" if isinstance(value, dict) else "une liste"
     return clip(json.dumps(value, ensure_ascii=False))
@@ -257,7 +259,7 @@ def suggestion(value: str, known: Iterable[str]) -> str:
     near = get_close_matches(value, names, 1)
     if near:
         return "Vouliez-vous dire {} ?".format(shown(near[0]))
-    return "Possibles : {}{}.".format(", ".join(names[:12]), "…" if len(names) > 12 else "") if names else "Aucun n'est connu ici."
+    return "Possibles : {}{}.".format(", ".join(names[:12]), "…" if len(names) > 12 else "") if names else "Rien n'est admis ici."
 
 
 # --- 3. Reading a case: bytes to Case ---------------------------------------------------------------
@@ -340,9 +342,9 @@ def parse_json(text: str) -> Any:
         raise AtelierError(explain_json(error)) from None
 
 
-def check_tree(tree: Any, faults: Faults) -> None:
-    """Report what no value of the file may hold, wherever it stands."""
-    stack = [("", tree, 0)]
+def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
+    """Report what no value of the file may hold, wherever it stands under a place."""
+    stack = [(place and place + " : ", tree, 0)]
     while stack:
         place, value, depth = stack.pop()
         if isinstance(value, Unreadable):
@@ -353,10 +355,11 @@ def check_tree(tree: Any, faults: Faults) -> None:
             faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(MAX_DEPTH))
         elif isinstance(value, dict):
             for name in getattr(value, "names", ()):
-                faults.add(place, "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
+                faults.add(place.replace(" : ", ""), "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
             for key in value:
                 check_characters(key, place, faults)
-            stack += reversed([("{}.{}".format(place, key).lstrip("."), item, depth + 1) for key, item in value.items()])
+            stack += reversed([(key if not place else place + key if place.endswith(" : ") else "{}.{}".format(place, key), item, depth + 1)
+                               for key, item in value.items()])
         elif isinstance(value, list):
             stack += reversed([("{}[{}]".format(place, number), item, depth + 1) for number, item in enumerate(value)])
 
@@ -379,15 +382,6 @@ def is_metadata(value: Any) -> bool:
     return isinstance(value, (str, int, float)) or isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def is_condition(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return is_metadata(value)
-    return bool(value) and all(
-        kind_of(bound) != "booléen" and isinstance(bound, (str, int, float)) if name != "in" else
-        isinstance(bound, list) and all(isinstance(each, (str, int, float)) for each in bound)
-        for name, bound in value.items()) and set(value) <= set(OPERATORS)
-
-
 KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its test, and the words for what is expected
     "text": (lambda value: isinstance(value, str), "un texte entre guillemets"),
     "filled": (lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide, entre guillemets"),
@@ -398,7 +392,10 @@ KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its 
     "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
     "list": (lambda value: isinstance(value, list), "une liste, entre crochets"),
     "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
-    "condition": (is_condition, "une valeur, ou un objet de « gte », « lte » (nombre ou date ISO) et « in » (liste)"),
+    "condition": (lambda value: is_metadata(value) or isinstance(value, dict), "une valeur, ou un objet de « gte », « lte » et « in »"),
+    "bound": (lambda value: kind_of(value) != "booléen" and isinstance(value, (str, int, float)), "un nombre ou une date ISO"),
+    "choices": (lambda value: isinstance(value, list) and value and all(isinstance(each, (str, int, float)) for each in value),
+                "une liste de valeurs, non vide"),
     "any": (lambda value: True, ""),
     "revision": (lambda value: value is None or is_integer(value) or isinstance(value, str), "un entier, un texte ou null"),
 }
@@ -529,9 +526,10 @@ def read_variants(case: Mapping[str, Any], documents: Mapping[str, Optional[Docu
         parameters = {key.name: given.get(key.name, key.default) for key in keys}
         if {"size", "overlap"} <= set(given) and given["overlap"] >= given["size"]:
             faults.add(place + ".overlap", "recouvrement {} pour une taille de {} ; il doit être plus petit.".format(given["overlap"], given["size"]))
-        bare = [shown(id) for id, document in documents.items() if unit == "sections" and document and not document.sections]
-        if bare:
-            faults.add(place + ".unit", "sans structure : {} ; donnez-leur « sections » ou « structure », ou changez d'unité.".format(", ".join(bare)))
+        for id, document in documents.items() if unit == "sections" else ():
+            if document and not document.sections:
+                faults.add(place + ".unit", "{} {}.".format(shown(id), "n'a aucun article reconnu ; voyez ses titres" if document.structure else
+                                                            "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité"))
         if "id" in item:
             variants.append(Variant(item["id"], unit, parameters, item.get("question_filters", True)))
     return tuple(variants) or VARIANTS
@@ -557,7 +555,8 @@ OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
     "lte": lambda found, bound: any(kind_of(each) == kind_of(bound) and each <= bound for each in each_value(found)),
     "in": is_among,
 }
-ISO_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
+OPERATOR_KEYS = (Key("gte", "bound"), Key("lte", "bound"), Key("in", "choices"))
+ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 
 
 def passes(found: Any, wanted: Any) -> bool:
@@ -587,6 +586,10 @@ def read_filters(value: Any, place: str, documents: Mapping[str, Optional[Docume
     filters, judged = {}, judged_metadata(documents)
     for key, wanted in read_object(value, place, (), faults, others="condition").items():
         where = "{}.{}".format(place, key)
+        if isinstance(wanted, dict) and (not wanted or len(read_object(wanted, where, OPERATOR_KEYS, faults)) < len(wanted)):
+            if not wanted:
+                faults.add(where, "condition vide ; donnez « gte », « lte » ou « in ».")
+            continue
         found = [each for metadata in judged for each in each_value(metadata.get(key))]
         bounds = [wanted] if not isinstance(wanted, dict) else [bound for name, bound in wanted.items() if name in ("gte", "lte")]
         compared = bounds + (each_value(wanted.get("in")) if isinstance(wanted, dict) else [])
@@ -599,7 +602,10 @@ def read_filters(value: Any, place: str, documents: Mapping[str, Optional[Docume
             faults.add(where, "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
                 shown(unlike[0]), kind_of(unlike[0]), present_values(key, judged)))
         elif dates:
-            faults.add(where, "{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(shown(dates[0])))
+            faults.add(where, "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
+                shown(dates[0]), "" if dates[0] in bounds else ", dans les documents,"))
+        elif isinstance(wanted, dict) and {"gte", "lte"} <= set(wanted) and wanted["gte"] > wanted["lte"]:
+            faults.add(where, "« gte » dépasse « lte » : rien ne peut convenir.")
         elif judged:
             filters[key] = wanted
     return filters
@@ -666,15 +672,16 @@ def read_text(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], 
         try:
             found, header, sections = STRUCTURES[structure](text)
             title = title or found
-            label = " ".join([header.get("reference", ""), title, *header.get("parties", ())])
+            label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
         except AtelierError as error:
             faults.extend(where, error)
             return None
     elif structure:
         faults.add(place + ".structure", "structure {} inconnue. {}".format(shown(structure), suggestion(structure, STRUCTURES)))
+        return None
     metadata = {**header, **metadata}
     return make_document(item.get("id", ""), title, text, metadata, [
-        section._replace(metadata={**metadata, **section.metadata}) for section in sections], label)._replace(file=item.get("file", ""))
+        section._replace(metadata={**metadata, **section.metadata}) for section in sections], label)._replace(file=item.get("file", ""), structure=structure or "")
 
 
 def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any], sections: Sequence[Section] = (), label: str = "") -> Document:
@@ -688,10 +695,11 @@ def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any], s
 
 # Structures: a text to (title, metadata, sections); AtelierError (sentences without file) tells what is missing.
 
-ARTICLE = re.compile(r"""(?ix) \s* (?: article | art\.? | annexe ) \s+
+ARTICLE = re.compile(r"""(?ix) \s* (?: (?: article | annexe ) \s+ | art (?: \.\s* | \s+ ) ) (?: n° \s* )?
     (?P<number> \d+ (?: [.‑‐-] \d+ )* (?: er | ère )? | premi(?: er | ère ) | unique | [ivxlcdm]+ | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
-    (?: \s+ (?: bis | ter | quater | quinquies ) )? \s* (?: [:{}] .* | \.? ) \s*""".format(DASHES))
-CLAUSE = re.compile(r"\s*(\d+)(?:\.\d+)+[.)]?\s")
+    (?: \s+ (?: bis | ter | quater | quinquies ) )? \s* (?: \.? \s* [:{}] .* | \.? ) \s*""".format(DASHES))
+ALMOST_ARTICLE = re.compile(r"(?i)\s*(?:article|art\.|annexe|avenant)\b.{0,60}[^\s.,;:]\s*")  # what a reader may take for a heading
+CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
 HEADER_LINE = re.compile(r"\s*([^:]+?)\s*:\s*(.*\S)")
 HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
 ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
@@ -719,12 +727,14 @@ def parse_contract(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
     metadata, problems = {}, []
     for number in range(first + 1, last):
         match = HEADER_LINE.fullmatch(lines[number][1])
-        if match:
+        if match and make_key(match.group(1)) in metadata:
+            problems.append("ligne {} : la clé {} est donnée deux fois dans l'en-tête ; gardez-en une.".format(number + 1, shown(match.group(1))))
+        elif match:
             metadata[make_key(match.group(1))] = match.group(2)
         else:
             problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(number + 1, shown(lines[number][1])))
     for rank, key in enumerate(HEADER_KEYS, first + 1):
-        if make_key(key) not in metadata:
+        if make_key(key) not in metadata and not (rank < last and not HEADER_LINE.fullmatch(lines[rank][1])):
             problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
                 rank + 1, key, shown(lines[rank][1]) if rank < len(lines) else "la fin du texte"))
     if problems:
@@ -1781,6 +1791,18 @@ def find_warnings(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str
             at = len((text_holder.text[:text_holder.text.index(character)] + "x").split()) - 1
             warnings.append("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez ce caractère.".format(
                 kind, shown(text_holder.id), INVISIBLE[character], ord(character), found.count(character), at))
+    for document in case.documents.values():
+        if document.structure == "contract" and not any(section.title for section in document.sections):
+            warnings.append("document {} : aucun article reconnu dans ce contrat ; un titre s'écrit « Article 4 – Prix ».".format(shown(document.id)))
+        for number, (_, line) in enumerate(lines_of(document.text) if document.structure == "contract" else (), 1):
+            if ALMOST_ARTICLE.fullmatch(line) and not ARTICLE.fullmatch(line):
+                warnings.append("document {}, ligne {} : {} n'est pas lu comme un titre ; un titre s'écrit « Article 4 – Prix ».".format(
+                    shown(document.id), number, shown(line)))
+    for variant in variants:
+        for question in variant["questions"] if variant["chunking"] is None else ():
+            hits, sent = ([Span(each["document"], each["start"], each["end"]) for each in question[key] or ()] for key in ("hits_before_budget", "context"))
+            if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
+                warnings.append("moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(shown(variant["id"]), shown(question["id"])))
     for question in variants[0]["questions"]:
         if question["terms"] == []:
             warnings.append("question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(shown(question["id"])))
@@ -1949,35 +1971,45 @@ def sign_test(wins: int, losses: int) -> float:
 def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Dict[str, Any]:
     """What changed since an earlier report, per variant that both have: facts gained, lost, or lost at another stage.
 
-    differences name, in French, what makes them hard to compare; where a document changed nothing is compared.
+    differences name, in French, what makes them hard to compare, which is left out; where a document changed nothing is compared.
     """
-    def corpus(each):
-        return {document["id"]: document["sha256"] for document in each["case"]["documents"]}
-
-    def fates(variant):
-        return {(question["id"], fact["id"]): fact["loss"] and fact["loss"]["stage"] for question in variant["questions"] for fact in question["facts"]}
+    differences = name_changes("document", *({document["id"]: document["sha256"] for document in each["case"]["documents"]} for each in (report, earlier)))
+    comparable = not differences
+    differences += name_changes("réglage", report["settings"], earlier["settings"])
     ours, theirs = ({variant["id"]: variant for variant in each["variants"]} for each in (report, earlier))
-    changed = sorted(id for id in {**corpus(report), **corpus(earlier)} if corpus(report).get(id) != corpus(earlier).get(id))
-    differences = ["document {} : texte différent ou absent d'un des deux".format(shown(id)) for id in changed]
-    differences += ["réglage « {} » différent".format(key) for key, value in report["settings"].items() if value != earlier["settings"].get(key)]
+    if comparable:
+        differences += name_changes("variante", *({id: [variant["chunking"], variant["question_filters"]] for id, variant in each.items()} for each in (ours, theirs)))
     variants = {}
-    for id in ours if not changed else ():
-        if id not in theirs:
-            differences.append("variante {} : absente du rapport de référence".format(shown(id)))
-            continue
-        if ours[id]["chunking"] != theirs[id]["chunking"]:
-            differences.append("variante {} : découpage différent".format(shown(id)))
-        texts = [{question["id"]: (question["text"], question["filters"]) for question in each[id]["questions"]} for each in (ours, theirs)]
-        differences += ["question {} : différente ou absente d'un des deux".format(shown(key)) for key in {**texts[0], **texts[1]}
-                        if texts[0].get(key) != texts[1].get(key)]
-        now, then = fates(ours[id]), fates(theirs[id])
-        pairs = [(key, then[key], now[key]) for key in now if key in then and texts[0][key[0]] == texts[1].get(key[0]) and then[key] != now[key]]
-        variants[id] = {
-            "gained": [list(key) for key, before, after in pairs if not after],
-            "lost": [[*key, after] for key, before, after in pairs if not before],
-            "changed": [[*key, before, after] for key, before, after in pairs if before and after]}
-    differences += ["variante {} : absente de ce rapport".format(shown(id)) for id in theirs if id not in ours and not changed]
+    for id in ours if comparable else ():
+        if id in theirs:
+            asked, told = ({question["id"]: [question[key] for key in ("text", "filters", "per_document")] for question in each[id]["questions"]} for each in (ours, theirs))
+            differences += name_changes("question", asked, told)
+            now, then = (fates(each[id]) for each in (ours, theirs))
+            differences += name_changes("fait exigé", *({" / ".join(key): quote for key, (quote, _) in each.items()} for each in (now, then)))
+            pairs = [(key, then[key][1], now[key][1]) for key in now if key in then and asked[key[0]] == told.get(key[0]) and now[key][0] == then[key][0]
+                     and now[key][1] != then[key][1]]
+            variants[id] = {
+                "gained": [list(key) for key, before, after in pairs if not after],
+                "lost": [[*key, after] for key, before, after in pairs if not before],
+                "changed": [[*key, before, after] for key, before, after in pairs if before and after]}
     return {"sha256": earlier["case"]["sha256"], "differences": list(dict.fromkeys(differences)), "variants": variants}
+
+
+def name_changes(kind: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> List[str]:
+    """A French sentence for each name that only one of two reports has, or that they do not hold for the same."""
+    told = {name: "absent de la référence" for name in ours if name not in theirs}
+    told.update({name: "absent de ce rapport" for name in theirs if name not in ours})
+    told.update({name: "différent" for name in ours if name in theirs and ours[name] != theirs[name]})
+    return ["{} {} : {}".format(kind, shown(name), what + ("e" if kind in ("variante", "question") else "") if what == "différent" else
+                                what.replace("absent", "absente") if kind in ("variante", "question") else what) for name, what in told.items()]
+
+
+def fates(variant: Mapping[str, Any]) -> Dict[Tuple[str, str], Tuple[Any, Optional[str]]]:
+    """{(question id, fact id): (its quotes, the stage that lost it)} of a variant."""
+    def quotes(fact):
+        return [[each[key] for key in ("document", "quote", "start")] for each in fact.get("alternatives", [fact])]
+    return {(question["id"], fact["id"]): (quotes(fact), fact["loss"] and fact["loss"]["stage"])
+            for question in variant["questions"] for fact in question["facts"]}
 
 
 def format_baseline(baseline: Mapping[str, Any]) -> str:
@@ -2039,7 +2071,8 @@ class Sources:
         self.case = case
         self.texts = FoldedTexts(case.documents)
         self.questions = {question.id: question for question in case.questions}
-        self.by_text = {question.text: question.id for question in case.questions}
+        self.by_text = {" ".join(question.text.split()): question.id for question in case.questions}
+        self.warnings: List[str] = []
         self.names = {**{document.file: id for id, document in case.documents.items() if document.file}, **{id: id for id in case.documents}}
         self.cutting = lru_cache(None)(lambda id: next(cut(case.documents, variant) for variant in case.variants if variant.id == id))
 
@@ -2050,7 +2083,10 @@ class Sources:
 
     def passage(self, name: Any) -> Passage:
         """`fixe_48_0/frais#0003`."""
-        variant = next((variant.id for variant in self.case.variants if str(name).startswith(variant.id + "/")), None)
+        ids = [variant.id for variant in self.case.variants]
+        variant = next((id for id in ids if str(name).startswith(id + "/")), None)
+        if variant is None and isinstance(name, str) and "/" in name:
+            raise AtelierError("variante {} inconnue. {}".format(shown(name.split("/")[0]), suggestion(name.split("/")[0], ids)))
         if variant is None:
             raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans --export.".format(shown(name)))
         by_id = self.cutting(variant).by_id
@@ -2146,7 +2182,7 @@ def locate_text(text: str, document: Optional[Document], sources: Sources) -> Tu
     where = "dans {}".format(shown(document.id)) if document else "dans le corpus"
     if not places:
         raise AtelierError("le texte {} n'est pas {}. {}".format(shown(text), where, explain_absence(needle, sources.texts[document.id]) if document
-                                                             else "Donnez « document » ; les mots ajoutés devant vont dans « heading »."))
+                                                             else "Les mots ajoutés devant vont dans « heading »."))
     if len(places) > 1:
         raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(shown(text), where))
     (found, at), (folded, end) = places[0], (sources.texts[places[0][0].id], places[0][1] + len(needle))
@@ -2161,24 +2197,22 @@ def read_contexts(lines: Iterable[bytes], name: str, sources: Sources, taken: It
     """
     faults, engines = Faults(name), {}
     stem = os.path.splitext(os.path.basename(name))[0]
-    try:
-        for place, value in parse_lines(lines, faults):
-            if isinstance(value, Run):
-                engines.setdefault(stem, {}).update(read_run(value, sources, faults))
-                continue
-            read = read_line(value, place, stem, sources, faults)
-            if read:
-                engine, question, sent = read
-                if question in engines.setdefault(engine, {}):
-                    faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(shown(question), shown(engine)))
-                engines[engine][question] = sent
-    except AtelierError as error:
-        faults.extend("", error)
+    for place, value in parse_lines(lines, faults):
+        if isinstance(value, Run):
+            engines.setdefault(stem, {}).update(read_run(value, sources, faults))
+            continue
+        read = read_line(value, place, stem, sources, faults)
+        if read:
+            engine, question, sent = read
+            if question in engines.setdefault(engine, {}):
+                faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(shown(question), shown(engine)))
+            engines[engine][question] = sent
+    sound = not faults.sentences
     for engine, sent in engines.items():
         if engine in taken:
             faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; donnez-lui-en un autre.".format(shown(engine)))
         absent = [shown(question.id) for question in sources.case.questions if question.answerable and question.id not in sent]
-        if absent and not faults.sentences:
+        if absent and sound:
             faults.add("", "moteur {} : aucune ligne pour {} ; ajoutez-la, fût-elle de contexte vide.".format(
                 shown(engine), ", ".join(absent[:5]) + (", …" if len(absent) > 5 else "")))
     if not engines and not faults.sentences:
@@ -2194,31 +2228,36 @@ class Run(namedtuple("Run", "lines")):
 
 def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, Any]]:
     """The (place, value) of each record of a file, one at a time; a TREC run is one value."""
-    def read_line(number, line):
+    filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    number, line = next(filled, (0, b""))
+    start = line.lstrip(b"\xef\xbb\xbf \t")[:1]
+    if start == b"[":
         try:
-            return number, decode(line)
-        except AtelierError:
-            raise AtelierError("ligne {} : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8.".format(number)) from None
-    filled = (read_line(number, line) for number, line in enumerate(lines, 1) if line.strip())
-    first = next(filled, None)
-    if first is None:
-        return
-    if first[1].lstrip().startswith("["):
-        tree = parse_json(first[1] + "".join(line for _, line in filled))
+            tree = parse_json(decode(b"\n" * (number - 1) + line + b"".join(line for _, line in filled)))
+        except AtelierError as error:
+            faults.extend("", error)
+            return
         check_tree(tree, faults)
         yield from (("[{}]".format(number), value) for number, value in enumerate(tree))
-    elif not first[1].lstrip().startswith("{"):
-        yield "", Run([("ligne {}".format(number), line.split()) for number, line in chain([first], filled)])
-    else:
-        for number, line in chain([first], filled):
-            place = "ligne {}".format(number)
-            try:
-                value = parse_json(line)
-            except AtelierError as error:
-                faults.extend(place, error)
-                continue
-            check_tree(value, faults)
+        return
+    columns = []
+    for number, line in chain([(number, line)] if number else (), filled):
+        place = "ligne {}".format(number)
+        try:
+            text = ""
+            text = decode(line).strip()
+            value = parse_json(text) if start == b"{" else columns.append((place, text.split()))
+        except AtelierError as error:
+            cause = str(error).replace("ligne 1, ", "") if "JSON" in str(error) else "ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."
+            faults.add(place, cause + (" Un objet tient sur une ligne, ou dans une liste." if text == "{" else ""))
+            if text == "{":
+                return
+            continue
+        if start == b"{":
+            check_tree(value, faults, place)
             yield place, value
+    if columns:
+        yield "", Run(columns)
 
 
 def read_line(value: Any, place: str, stem: str, sources: Sources, faults: Faults) -> Optional[Tuple[str, str, Sent]]:
@@ -2229,13 +2268,17 @@ def read_line(value: Any, place: str, stem: str, sources: Sources, faults: Fault
     engine, before = value.get("engine", stem), len(faults.sentences)
     question = found["question"]
     if "question" not in value and isinstance(question, str):
-        question = sources.by_text.get(question, question)
+        question = sources.by_text.get(" ".join(question.split()), question)
     if not (isinstance(engine, str) and engine.strip()):
         faults.add(place, "« engine » attend un texte ; trouvé : {}.".format(shown(engine)))
     if not isinstance(question, str) or question not in sources.questions:
-        faults.add(place, "question {} inconnue. {}".format(shown(question), suggestion(str(question), sources.questions)))
+        faults.add(place, "question {} inconnue. {}".format(
+            shown(question), suggestion(str(question), sources.questions if "question" in value else sources.by_text)))
     passages = {}
     for key, records in (("context", found["context"]), ("hits", value.get("hits"))):
+        if key == "context" and not set(LINE_NAMES["context"]) & set(value):
+            faults.add(place, "la clé « context » manque ; ajoutez-la.")
+            continue
         if not isinstance(records, list) and not (key == "hits" and records is None):
             faults.add(place, "« {} » attend une liste ; trouvé : {}.".format(key, shown(records)))
             continue
@@ -2257,6 +2300,8 @@ def read_run(run: Run, sources: Sources, faults: Faults) -> Dict[str, Sent]:
         try:
             question, _, passage, rank, score, _ = columns
             ranked = -float(score), int(rank), sources.passage(passage)
+            if not abs(ranked[0]) < float("inf"):
+                raise ValueError(score)
         except ValueError:
             faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : {}.".format(shown(" ".join(columns))))
             continue
@@ -2271,6 +2316,9 @@ def read_run(run: Run, sources: Sources, faults: Faults) -> Dict[str, Sent]:
             found[question].append(ranked)
     sent = {}
     for question, ranked in found.items():
+        if sorted(ranked, key=lambda each: each[:2]) != sorted(ranked, key=lambda each: each[1]):
+            sources.warnings.append("question {} : les rangs du classement contredisent ses scores ; ce sont les scores qui font foi, "
+                                    "le plus grand d'abord.".format(shown(question)))
         hits = [passage for _, _, passage in sorted(ranked, key=lambda each: each[:2])][:sources.case.settings.top_k]
         kept = assemble([passage.words for passage in hits], sources.case.settings.budget_words)
         sent[question] = Sent([(passage, words) for passage, words in zip(hits, kept) if words], hits)
@@ -2292,8 +2340,14 @@ def follow_engine(case: Case, question: Question, sent: Sent) -> Outcome:
     context = [Hit(rank, passage, None, kept) for rank, (passage, kept) in enumerate(sent.context, 1)]
     by_id = {passage.id: passage for passage, _ in sent.context}
     spans = kept_spans(by_id, [Kept(hit.passage.id, hit.kept) for hit in context])
-    hits = None if sent.hits is None else [
-        Hit(rank, passage, None, size([passage.span]) - size(missing_spans(passage.span, spans))) for rank, passage in enumerate(sent.hits, 1)]
+    merged: Dict[str, List[Span]] = {}
+    for span in union(span for span in spans if span.start < span.end):
+        merged.setdefault(span.document, []).append(span)
+
+    def count_kept(span):
+        shared = overlapping(merged.get(span.document, ()), span.start, span.end)
+        return sum(min(span.end, each.end) - max(span.start, each.start) for each in shared)
+    hits = None if sent.hits is None else [Hit(rank, passage, None, count_kept(passage.span)) for rank, passage in enumerate(sent.hits, 1)]
     conditions = [case.settings.filters, question.filters]
 
     def lose(quote, missing):
@@ -2301,7 +2355,7 @@ def follow_engine(case: Case, question: Question, sent: Sent) -> Outcome:
         judged = overlapping(document.sections, document.starts[quote.span.start], document.ends[quote.span.end - 1]) or [document]
         return find_loss(Trip(quote.span, missing, (), (), hits, lambda id: None, case.settings.budget_words, breaks(conditions, judged)), ENGINE_STAGES)
     verdicts = [judge(case.facts[fact], case.documents, spans, lose) for fact in question.required_facts]
-    return Outcome(question, None, None, hits, context, spans, verdicts, None)
+    return Outcome(question._replace(per_document=None), None, None, hits, context, spans, verdicts, None)  # its ranks are its own
 
 
 def export_passages(case: Case) -> Iterator[str]:
@@ -2422,8 +2476,13 @@ def read_report_context(origin: Mapping[str, Any], read: Callable[[str], bytes],
 def parse_report(data: bytes) -> Dict[str, Any]:
     """An earlier report; AtelierError (a sentence without file) when it is none."""
     report = parse_json(decode(data))
-    if not (isinstance(report, dict) and isinstance(report.get("variants"), list) and "case" in report and "settings" in report):
-        raise AtelierError("ce n'est pas un rapport d'Atelier ; donnez un fichier écrit par --output.")
+    try:  # go through all that will be read of it
+        compare_reports(report, report)
+        for variant in report["variants"] + []:
+            for question in variant["questions"]:
+                [(each["passage"], each["text"] + "") for each in [*(question["hits_before_budget"] or ()), *question["context"]]]
+    except (KeyError, TypeError, AttributeError):
+        raise AtelierError("ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.") from None
     return report
 
 
@@ -2435,7 +2494,8 @@ def read_citations(place: str, item: Mapping[str, Any], sources: Mapping[str, So
         where = "{}.citations[{}]".format(place, number)
         each = read_object(value, where, CITATION_KEYS, faults)
         if each.get("relation", "review") not in RELATIONS:
-            faults.add(where + ".relation", "relation {} inconnue. {}".format(shown(each["relation"]), suggestion(each["relation"], RELATIONS)))
+            faults.add(where + ".relation", "relation {} inconnue. Possibles : {}.".format(
+                shown(each["relation"]), ", ".join("{} ({})".format(*pair) for pair in RELATIONS.items())))
         if not {"passage", "text", "relation"} <= set(each):
             continue
         key = each["passage"], each.get("revision"), each["text"]
@@ -2731,9 +2791,9 @@ class Folder:
             raise AtelierError("chemin invalide ; séparez les dossiers par « / ».")
         path = os.path.realpath(os.path.join(self.path, name))
         if os.path.isabs(name):
-            raise AtelierError("chemin absolu ; donnez-le depuis le dossier du cas.")
+            raise AtelierError("chemin absolu ; donnez-le depuis le dossier du fichier qui le nomme.")
         if os.path.commonpath([self.path, path]) != self.path:
-            raise AtelierError("hors du dossier du cas ; placez le fichier sous ce dossier.")
+            raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         if os.path.exists(path) and not os.path.isfile(path):
             raise AtelierError("ce n'est pas un fichier ordinaire ; donnez un fichier de texte.")
         self.files.append(path)
@@ -2758,7 +2818,7 @@ def standard_descriptor(path: str) -> Optional[int]:
     return None
 
 
-def check_output(path: str, inputs: Sequence[str]) -> None:
+def check_output(option: str, path: str, inputs: Sequence[str]) -> None:
     """Refuse, before any work, an output that would destroy an input or that cannot be written."""
     if standard_descriptor(path) is not None:
         return
@@ -2779,7 +2839,7 @@ def check_output(path: str, inputs: Sequence[str]) -> None:
     elif os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
         problem = "fichier en lecture seule ; donnez un autre nom."
     if problem:
-        raise AtelierError("{} : {}".format(path or "--output", problem))
+        raise AtelierError("{} : {}".format(path or option, problem))
 
 
 def same_file(path: str, other: str) -> bool:
@@ -2807,7 +2867,7 @@ def write_output(path: str, pieces: Iterable[str]) -> None:
     except BrokenPipeError:
         pass  # the reader has what it wanted
     except OSError as error:
-        raise AtelierError("{} : {} ; le rapport n'est pas écrit.".format(
+        raise AtelierError("{} : {} ; cette sortie n'est pas écrite.".format(
             "sortie standard" if descriptor == 1 else path, os_problem(error))) from None
 
 
@@ -2876,7 +2936,7 @@ def run_citations(options: argparse.Namespace) -> int:
     path = options.citations
     folder = Folder(os.path.dirname(path))
     citations = check_citations(read_file(path, "--citations"), os.path.basename(path), folder.read)
-    check_outputs([options.output], [path, __file__, *folder.files])
+    check_outputs({"--output": options.output}, [path, __file__, *folder.files])
     report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
     finish(format_citations(citations), [(options.output, render_json(report))])
     return 0
@@ -2893,7 +2953,7 @@ def run_case(options: argparse.Namespace) -> int:
             earlier = parse_report(read_file(options.baseline, "--baseline"))
         except AtelierError as error:
             raise AtelierError(*(each if each.startswith(options.baseline) else "{} : {}".format(options.baseline, each) for each in error.sentences)) from None
-    check_outputs([options.output, options.export], [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])])
+    check_outputs({"--output": options.output, "--export": options.export}, [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])])
     engines: Dict[str, Dict[str, Sent]] = {}
     sources = Sources(case)
     for contexts in options.contexts or ():
@@ -2903,6 +2963,7 @@ def run_case(options: argparse.Namespace) -> int:
         if id not in known:
             raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
     report = diagnose(case, engines)
+    report["warnings"] += sources.warnings
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:
@@ -2934,12 +2995,12 @@ def finish(table: str, outputs: Iterable[Tuple[Optional[str], Iterable[str]]]) -
     say(table, sys.stderr if taken else sys.stdout)
 
 
-def check_outputs(outputs: Iterable[Optional[str]], inputs: Sequence[str]) -> None:
-    """Refuse, before any work, outputs that would destroy an input or one another, or that cannot be written."""
-    paths = [path for path in outputs if path is not None]
-    for number, path in enumerate(paths):
-        check_output(path, inputs)
-        for other in paths[:number]:
+def check_outputs(outputs: Mapping[str, Optional[str]], inputs: Sequence[str]) -> None:
+    """Refuse, before any work, outputs ({option: path}) that would destroy an input or one another, or that cannot be written."""
+    given = [(option, path) for option, path in outputs.items() if path is not None]
+    for number, (option, path) in enumerate(given):
+        check_output(option, path, inputs)
+        for _, other in given[:number]:
             descriptor = standard_descriptor(path)
             if descriptor is not None and descriptor == standard_descriptor(other) or descriptor is None and same_file(os.path.realpath(path), other):
                 raise AtelierError("{} : deux sorties ne peuvent avoir le même nom ; changez-en une.".format(path))

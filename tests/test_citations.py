@@ -80,7 +80,8 @@ class Citations(TestCase):
         for register, lines in (
                 (self.small(self.cite(), self.cite(relation="contradicts")),
                  ["claims[0].citations[1] : même citation qu'une autre de cette affirmation, avec une autre relation (supports et contradicts) ; choisissez."]),
-                (self.small(self.cite(relation="support")), ["claims[0].citations[0].relation : relation « support » inconnue. Vouliez-vous dire « supports » ?"]),
+                (self.small(self.cite(relation="support")), ["claims[0].citations[0].relation : relation « support » inconnue. Possibles : supports (soutient), "
+                 "insufficient (ne suffit pas), contradicts (contredit), irrelevant (hors sujet), review (à relire)."]),
                 (self.small(passages=[{"id": "A", "text": "un"}, {"id": "A", "text": "deux"}]),
                  ["passages[1].id : identifiant « A » déjà pris par passages[0].id ; donnez-en un autre."]),
                 (self.small(passages=[{"id": "A", "text": " "}, {"id": "B"}], context=[]),
@@ -106,7 +107,7 @@ class Citations(TestCase):
         self.assertEqual([each["status"] for each in found["claims"][0]["citations"]], ["valid", "content_mismatch", "not_in_context", "source_missing", "valid"])
         for key, value, sentence in (("variant", "paragraphs", "context_from.variant : « paragraphs » inconnu du rapport. Vouliez-vous dire « paragraphes » ?"),
                                      ("question", "z", "context_from.question : « z » inconnu du rapport. Possibles : q."),
-                                     ("report", "cas.json", "context_from.report (cas.json) : ce n'est pas un rapport d'Atelier ; donnez un fichier écrit par --output.")):
+                                     ("report", "cas.json", "context_from.report (cas.json) : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.")):
             self.assertEqual(self.refused({"context_from": {**origin, key: value}, "claims": []}), [sentence])
 
     def test_it_goes_with_output_alone(self):

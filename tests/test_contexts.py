@@ -90,6 +90,7 @@ class Contexts(TestCase):
         self.assertEqual([engine["questions"][0][key] for key in ("terms", "query", "hits_before_budget", "no_hits")], [None] * 4)
         self.assertEqual((engine["chunking"], engine["passages"]), (None, None))
         self.assertEqual(list(question(report, "paragraphes", "p")), [key for key in engine["questions"][0] if key != "over_budget"])
+        self.assertEqual(report["warnings"], self.report(self.case)["warnings"])
         code, out, _ = self.run_contexts({"question": "p", "context": ["100 €"]}, {"question": "q", "context": []})
         self.assertRegex(out, r"(?m)^moteur +- +- +1/2 +1/2 +2 +0$")
 
@@ -115,6 +116,27 @@ class Contexts(TestCase):
         self.assertEqual(variant(report, "moteur")["summary"]["recall_at"], [0.5, 1.0, 1.0])
         self.assertEqual([each["over_budget"] for each in variant(report, "moteur")["questions"]], [2, 0, 0])
         self.assertEqual([hit["kept_words"] for hit in question(report, "moteur", "p")["hits_before_budget"]], [0, 5])
+
+    def test_an_engines_ranks_are_its_own_whatever_the_question_asks_per_document(self):
+        case = dict(self.case, questions=[dict(self.case["questions"][0], per_document=1), self.case["questions"][1]])
+        report = self.judge({"question": "p", "context": [], "hits": ["par an.", "Prime 😀", "100 €"]}, {"question": "q", "context": [], "hits": []}, case=case)
+        self.assertEqual(variant(report, "moteur")["summary"]["recall_at"], [0.0, 0.0, 0.5])
+
+    def test_hits_of_another_document_prove_nothing(self):
+        case = dict(self.case, documents=[{"id": "d", "text": TEXT}, {"id": "e", "text": "un deux trois quatre cinq six sept"}])
+        report = self.judge({"question": "p", "context": [], "hits": [{"document": "e", "start": 0, "end": 7}]}, {"question": "q", "context": [], "hits": []}, case=case)
+        self.assertEqual((variant(report, "moteur")["summary"]["recall_at"], variant(report, "moteur")["summary"]["losses"]), ([0.0] * 3, {"not_retrieved": 2}))
+
+    def test_a_context_that_hits_do_not_hold_is_told(self):
+        report = self.judge({"question": "p", "context": ["100 €"], "hits": []}, {"question": "q", "context": ["100 €"], "hits": ["Prime 😀 de 100 €"]})
+        self.assertEqual([each for each in report["warnings"] if "moteur" in each], ["moteur « moteur », question « p » : le contexte a des mots que « hits » n'a pas."])
+
+    def test_many_hits_are_judged_in_time_that_grows_as_they_do(self):
+        text = " ".join("m{}".format(number) for number in range(6000))
+        case = make_case(text, quote="m5998 m5999")
+        records = [{"document": "d", "start": start, "end": start + 2} for start in range(5999)]
+        sent = question(self.judge({"question": "q", "context": records[::2], "hits": records}, case=case), "moteur")
+        self.assertEqual([hit["kept_words"] for hit in sent["hits_before_budget"]], [2] * 5999)
 
     def test_positions_that_lie(self):
         start = TEXT.index("L’indemnité")
@@ -198,13 +220,17 @@ class Contexts(TestCase):
                 ([{"question": "p", "context": []}], ["moteur « moteur » : aucune ligne pour « q » ; ajoutez-la, fût-elle de contexte vide."]),
                 ([{"question": "p", "context": []}, empty, empty], ["ligne 3 : question « q » donnée deux fois pour le moteur « moteur » ; gardez-en une."]),
                 ([{"question": "z", "context": []}], ["ligne 1 : question « z » inconnue. Possibles : p, q, a."]),
-                ([{"user_input": "Prime", "retrieved_contexts": []}], ["ligne 1 : question « Prime » inconnue. Possibles : p, q, a."]),
+                ([{"user_input": "Prime", "retrieved_contexts": []}], ["ligne 1 : question « Prime » inconnue. Vouliez-vous dire « Prime ? » ?"]),
                 ([dict(empty, engine="paragraphes"), {"engine": "paragraphes", "question": "p", "context": []}],
                  ["le moteur « paragraphes » porte le nom d'une variante ou d'un autre moteur ; donnez-lui-en un autre."]),
                 ([dict(empty, engine=3)], ["ligne 1 : « engine » attend un texte ; trouvé : 3."]),
                 (["\n \n"], ["aucune ligne ; donnez un objet par ligne, une liste JSON ou un classement TREC."]),
-                (['{"question": "p", "context": []\n{"question": 1}'], ["ligne 1 : ligne 2, colonne 1 : JSON invalide : il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\").",
-                                                                     "ligne 2 : question 1 inconnue. Possibles : p, q, a.", "ligne 2 : « context » attend une liste ; trouvé : null."]),
+                (['{"question": "p", "context": []\n{"question": 1}'], ["ligne 1 : colonne 32 : JSON invalide : il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\").",
+                                                                     "ligne 2 : question 1 inconnue. Possibles : p, q, a.", "ligne 2 : la clé « context » manque ; ajoutez-la."]),
+                (['{\n "question": "p"}'], ["ligne 1 : colonne 2 : JSON invalide : un nom de clé entre guillemets droits est attendu. Un objet tient sur une ligne, ou dans une liste."]),
+                (['{"question": "p", "context": [], "context": []}\n{"question": "q", "context": [NaN]}'],
+                 ["ligne 1 : la clé « context » est donnée deux fois ; gardez-en une.", "ligne 2 : context[0] : NaN n'est pas un nombre JSON. Corrigez la valeur.",
+                  "ligne 2 : context[0] : passage attendu : un texte ou un objet ; trouvé : une valeur illisible."]),
                 ([b'{"question": "p", "context": ["\xe9"]}'], ["ligne 1 : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."])):
             self.assertEqual(self.faults(*lines), sentences)
 
@@ -225,7 +251,11 @@ class Contexts(TestCase):
         self.assertEqual([(each["passage"], each["words"]) for each in asked["q"]["context"]], [("paragraphes/d#0002", 7), ("paragraphes/d#0001", 7)])
         self.assertEqual([asked[id]["all_required_covered"] for id in "pq"], [True, True])
         self.assertEqual([asked[id]["over_budget"] for id in "pq"], [0, 0])
-        for text, sentence in (("p Q0 paragraphes/d#0001 1 5.0", "ligne 1 : six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : « p Q0 paragraphes/d#0001 1 5.0 »."),
+        self.assertEqual([each for each in report["warnings"] if "classement" in each], [
+            "question « q » : les rangs du classement contredisent ses scores ; ce sont les scores qui font foi, le plus grand d'abord."])
+        for text, sentence in (("p Q0 paragraphes/d#0001 1 nan x", "ligne 1 : six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : « p Q0 paragraphes/d#0001 1 nan x »."),
+                               ("p Q0 paragraphe/d#0001 1 1 x", "ligne 1 : variante « paragraphe » inconnue. Vouliez-vous dire « paragraphes » ?"),
+                               ("p Q0 paragraphes/d#0001 1 5.0", "ligne 1 : six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : « p Q0 paragraphes/d#0001 1 5.0 »."),
                                ("z Q0 paragraphes/d#0001 1 5.0 x", "ligne 1 : question « z » inconnue. Possibles : p, q, a."),
                                ("p Q0 d#0001 1 5.0 x", "ligne 1 : passage « d#0001 » inconnu ; il s'écrit <variante>/<passage>, comme dans --export."),
                                ("p Q0 paragraphes/d#0001 un 5.0 x", "ligne 1 : six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : « p Q0 paragraphes/d#0001 un 5.0 x »."),
@@ -335,7 +365,7 @@ class Baselines(TestCase):
     def test_gained_lost_and_changed(self):
         wider = dict(self.case, questions=[{"id": "q", "text": "préavis ?", "required_facts": ["f", "g"]}], settings={"budget_words": 10})
         baseline, out = self.compare(self.case, wider)
-        self.assertEqual(baseline["differences"], ["réglage « budget_words » différent"])
+        self.assertEqual(baseline["differences"], ["réglage « budget_words » : différent"])
         self.assertEqual(baseline["variants"]["paragraphes"], {"gained": [], "lost": [["q", "g", "cut_by_budget"]], "changed": []})
         self.assertIn("    - q · g : coupée par le budget", out.splitlines())
         baseline, out = self.compare(wider, self.case)
@@ -356,17 +386,34 @@ class Baselines(TestCase):
     def test_what_cannot_be_compared_is_named(self):
         other = dict(self.case, documents=[{"id": "d", "text": self.case["documents"][0]["text"] + " fin"}])
         baseline, out = self.compare(self.case, other)
-        self.assertEqual((baseline["differences"], baseline["variants"]), (["document « d » : texte différent ou absent d'un des deux"], {}))
+        self.assertEqual((baseline["differences"], baseline["variants"]), (["document « d » : différent"], {}))
         self.assertIn("  rien n'est comparé", out.splitlines())
         asked = dict(self.case, questions=[{"id": "q", "text": "délai ?", "required_facts": ["f"]}])
-        self.assertEqual(self.compare(self.case, asked)[0]["differences"], ["question « q » : différente ou absente d'un des deux"])
+        self.assertEqual(self.compare(self.case, asked)[0]["differences"], ["question « q » : différente", "fait exigé « q / g » : absent de ce rapport"])
+        other = dict(self.case, questions=[dict(self.case["questions"][0], id="z")])
+        self.assertEqual(self.compare(self.case, other)[0]["differences"], [
+            "question « z » : absente de la référence", "question « q » : absente de ce rapport", "fait exigé « z / f » : absent de la référence",
+            "fait exigé « z / g » : absent de la référence", "fait exigé « q / f » : absent de ce rapport", "fait exigé « q / g » : absent de ce rapport"])
+        shorter = dict(self.case, settings={"budget_words": 3}, facts=[dict(self.case["facts"][0], quote="préavis"), self.case["facts"][1]])
+        baseline, _ = self.compare(dict(self.case, settings={"budget_words": 3}), shorter)
+        self.assertEqual(baseline["differences"], ["fait exigé « q / f » : différent"])  # a shorter quote is no progress
+        self.assertEqual({id: each for id, each in baseline["variants"].items() if any(each.values())}, {})
         variants = dict(self.case, variants=[{"id": "fixe_48_0", "unit": "words", "size": 24}])
         self.assertEqual(self.compare(self.case, variants)[0]["differences"], [
-            "variante « fixe_48_0 » : découpage différent"] + ["variante « {} » : absente de ce rapport".format(id) for id in ("fixe_96_0", "fixe_48_16", "paragraphes")])
+            "variante « fixe_96_0 » : absente de ce rapport", "variante « fixe_48_16 » : absente de ce rapport", "variante « paragraphes » : absente de ce rapport",
+            "variante « fixe_48_0 » : différente"] if True else ["variante « {} » : absente de ce rapport".format(id) for id in ("fixe_96_0", "fixe_48_16", "paragraphes")])
 
     def test_a_baseline_that_is_no_report(self):
         path = self.write("{}", "x.json")
-        self.assertEqual(run("--baseline", path), (2, "", "{} : ce n'est pas un rapport d'Atelier ; donnez un fichier écrit par --output.\n".format(path)))
+        self.assertEqual(run("--baseline", path), (2, "", "{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.\n".format(path)))
+        self.report(self.case)
+        report = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))
+        for damage in (lambda each: each["variants"][0].pop("questions"), lambda each: each["variants"][0]["questions"][0].update(facts=None),
+                       lambda each: each["variants"][0]["questions"][0]["facts"][0].pop("loss"), lambda each: each.update(variants={}), lambda each: each.pop("settings")):
+            damaged = json.loads(json.dumps(report))
+            damage(damaged)
+            path = self.write(damaged, "x.json")
+            self.assertEqual(run("--baseline", path)[0], 2)
         self.assertEqual(run("--baseline", self.folder / "absent"), (2, "", "{} : introuvable ; vérifiez le chemin.\n".format(self.folder / "absent")))
 
 

@@ -38,8 +38,8 @@ class Refusals(TestCase):
         inside.mkdir()
         (inside / "lien.txt").symlink_to(self.folder / "dehors.txt")
         path = self.write(make_case(documents=[{"id": "d", "file": "lien.txt"}]), "cas/cas.json")
-        self.assertEqual(run("--case", path), (2, "", "cas.json : documents[0].file (lien.txt) : hors du dossier du cas ; "
-                                                      "placez le fichier sous ce dossier.\n"))
+        self.assertEqual(run("--case", path), (2, "", "cas.json : documents[0].file (lien.txt) : hors du dossier du fichier "
+                                                      "qui le nomme ; placez-le sous ce dossier.\n"))
 
     def test_a_file_path_that_no_system_takes(self):
         for name, shown in (("a\0b", "a\\x00b"), ("a\x1b[31mb", "a\\x1b[31mb"), ("pieces\bail.txt", "pieces\\x08ail.txt"), ("\\ud800x", "\\xd800x")):

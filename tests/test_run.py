@@ -178,7 +178,7 @@ class Consoles(TestCase):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full on this machine")
         for argv, sentence in (([], "sortie standard : plus de place sur le disque.\n"),
-                               (["--output", "-"], "sortie standard : plus de place sur le disque ; le rapport n'est pas écrit.\n")):
+                               (["--output", "-"], "sortie standard : plus de place sur le disque ; cette sortie n'est pas écrite.\n")):
             with open("/dev/full", "wb") as full:
                 process = spawn(SCRIPT, *argv, stdout=full, env=UTF8)
             self.assertEqual((process.returncode, process.stderr.decode("utf-8")), (2, sentence))
@@ -188,7 +188,7 @@ class Consoles(TestCase):
         self.assertEqual((process.returncode, process.stderr), (0, b""))
         process = subprocess.run(["sh", "-c", '"$0" "$1" --output - >&-', sys.executable, str(SCRIPT)], stderr=subprocess.PIPE, env=UTF8)
         self.assertEqual((process.returncode, process.stderr.decode("utf-8")), (
-            2, "sortie standard : descripteur fermé ; le rapport n'est pas écrit.\n"))
+            2, "sortie standard : descripteur fermé ; cette sortie n'est pas écrite.\n"))
 
     def test_a_full_disk_behind_standard_error(self):
         if not os.path.exists("/dev/full"):
@@ -275,7 +275,7 @@ class Outputs(TestCase):
     def test_a_failure_while_writing_leaves_the_earlier_report(self):
         self.target.write_text("ancien")
         before = self.files()
-        for error, code, sentence in ((OSError(28, "No space left"), 2, "{} : plus de place sur le disque ; le rapport n'est pas écrit.\n".format(self.target)),
+        for error, code, sentence in ((OSError(28, "No space left"), 2, "{} : plus de place sur le disque ; cette sortie n'est pas écrite.\n".format(self.target)),
                                       (KeyboardInterrupt(), 130, "Interrompu : rien n'a été remplacé.\n")):
             def fail(report):
                 yield "{"
@@ -309,7 +309,7 @@ class Outputs(TestCase):
     def test_what_is_no_regular_file_is_written_to_and_never_replaced(self):
         if os.path.exists("/dev/full"):
             device = os.stat("/dev/full").st_rdev
-            self.assertEqual(self.output("/dev/full"), (2, "", "/dev/full : plus de place sur le disque ; le rapport n'est pas écrit.\n"))
+            self.assertEqual(self.output("/dev/full"), (2, "", "/dev/full : plus de place sur le disque ; cette sortie n'est pas écrite.\n"))
             self.assertEqual(os.stat("/dev/full").st_rdev, device)
         if hasattr(os, "mkfifo"):
             os.mkfifo(self.folder / "tube")
