@@ -495,6 +495,7 @@ def sha256(data: bytes) -> str:
 
 
 def read_settings(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Settings:
+    """The settings and filters of a case, over the defaults; filters that admit nothing are told."""
     settings = read_object(case.get("settings", {}), "settings", SETTINGS_KEYS, faults)
     filters = read_filters(case.get("filters", {}), "filters", documents, faults)
     judged = judged_metadata(documents)
@@ -525,7 +526,8 @@ def read_variants(case: Mapping[str, Any], documents: Mapping[str, Optional[Docu
         given = read_object(own, place, keys, faults)
         parameters = {key.name: given.get(key.name, key.default) for key in keys}
         if {"size", "overlap"} <= set(given) and given["overlap"] >= given["size"]:
-            faults.add(place + ".overlap", "recouvrement {} pour une taille de {} ; il doit être plus petit.".format(given["overlap"], given["size"]))
+            faults.add(place + ".overlap", "recouvrement {} pour une taille de {} ; il doit être plus petit.".format(
+                given["overlap"], given["size"]))
         for id, document in documents.items() if unit == "sections" else ():
             if document and not document.sections:
                 faults.add(place + ".unit", "{} {}.".format(shown(id), "n'a aucun article reconnu ; voyez ses titres" if document.structure else
@@ -597,7 +599,8 @@ def read_filters(value: Any, place: str, documents: Mapping[str, Optional[Docume
         unlike = [each for each in compared if found and kind_of(each) not in map(kind_of, found)]
         dates = [each for each in bounds + found if isinstance(wanted, dict) and bounds and isinstance(each, str) and not ISO_DATE.fullmatch(each)]
         if not found and judged:
-            faults.add(where, "aucun document n'a cette clé parmi ses métadonnées. " + suggestion(key, dict.fromkeys(name for metadata in judged for name in metadata)))
+            known = dict.fromkeys(name for metadata in judged for name in metadata)
+            faults.add(where, "aucun document n'a cette clé parmi ses métadonnées. " + suggestion(key, known))
         elif unlike:
             faults.add(where, "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
                 shown(unlike[0]), kind_of(unlike[0]), present_values(key, judged)))
@@ -680,8 +683,9 @@ def read_text(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], 
         faults.add(place + ".structure", "structure {} inconnue. {}".format(shown(structure), suggestion(structure, STRUCTURES)))
         return None
     metadata = {**header, **metadata}
-    return make_document(item.get("id", ""), title, text, metadata, [
-        section._replace(metadata={**metadata, **section.metadata}) for section in sections], label)._replace(file=item.get("file", ""), structure=structure or "")
+    sections = [section._replace(metadata=metadata) for section in sections]
+    document = make_document(item.get("id", ""), title, text, metadata, sections, label)
+    return document._replace(file=item.get("file", ""), structure=structure or "")
 
 
 def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any], sections: Sequence[Section] = (), label: str = "") -> Document:
@@ -696,7 +700,8 @@ def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any], s
 # Structures: a text to (title, metadata, sections); AtelierError (sentences without file) tells what is missing.
 
 ARTICLE = re.compile(r"""(?ix) \s* (?: (?: article | annexe ) \s+ | art (?: \.\s* | \s+ ) ) (?: n° \s* )?
-    (?P<number> \d+ (?: [.‑‐-] \d+ )* (?: er | ère )? | premi(?: er | ère ) | unique | [ivxlcdm]+ | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
+    (?P<number> \d+ (?: [.‑‐-] \d+ )* (?: er | ère )? | premi(?: er | ère ) | unique | [ivxlcdm]+
+              | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
     (?: \s+ (?: bis | ter | quater | quinquies ) )? \s* (?: \.? \s* [:{}] .* | \.? ) \s*""".format(DASHES))
 ALMOST_ARTICLE = re.compile(r"(?i)\s*(?:article|art\.|annexe|avenant)\b.{0,60}[^\s.,;:]\s*")  # what a reader may take for a heading
 CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
@@ -835,6 +840,7 @@ def read_quote(place: str, value: Any, documents: Mapping[str, Optional[Document
 
 def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]], documents: Mapping[str, Optional[Document]],
                    faults: Faults) -> Tuple[Question, ...]:
+    """The questions of a case; what they require must be known, and agree with their being answerable."""
     questions = []
     for place, value, item in read_list(case, "questions", QUESTION_KEYS, faults):
         required, answerable = item.get("required_facts", []), item.get("answerable", True)
@@ -864,6 +870,7 @@ class Folded(namedtuple("Folded", "text starts")):
 
 
 def fold(text: str) -> Folded:
+    """A text with one space between its words."""
     words = text.split()
     return Folded(" ".join(words), array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]])))
 
@@ -1114,6 +1121,7 @@ def cut(documents: Mapping[str, Document], variant: Variant) -> Cutting:
 
 
 def make_passage(document: Document, id: str, start: int, end: int, heading: str) -> Passage:
+    """The passage of characters start to end of a document, with the words that it holds and touches."""
     touched = Span(document.id, bisect_right(document.ends, start), bisect_left(document.starts, end))
     first, last = bisect_left(document.starts, start), bisect_right(document.ends, end)
     span = touched if (first, last) == touched[1:] else Span(document.id, first, max(first, last))
@@ -1332,6 +1340,7 @@ def missing_spans(quote: Span, kept: Iterable[Span]) -> List[Span]:
 
 
 def size(spans: Iterable[Span]) -> int:
+    """How many words spans have, those that several share counted each time."""
     return sum(span.end - span.start for span in spans)
 
 
@@ -1498,7 +1507,7 @@ def diagnose(case: Case, engines: Mapping[str, Mapping[str, Sent]] = {}) -> Dict
     return {
         "atelier": __version__,
         "environment": describe_environment(),
-        "warnings": find_warnings(case, variants),
+        "warnings": [sentence for check in CHECKS for sentence in check(case, variants)],
         "case": describe_case(case),
         "settings": {"filters": case.settings.filters, "top_k": case.settings.top_k, "budget_words": case.settings.budget_words,
                      "tokenizer": TOKENIZER, "stop_words": list(case.settings.stop_words), "index_titles": case.settings.index_titles},
@@ -1781,47 +1790,78 @@ def describe_attempt(attempt: Attempt) -> Dict[str, Any]:
             "words": words, "words_covered": words - attempt.missing, "covered": attempt.loss is None, "loss": attempt.loss}
 
 
-def find_warnings(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str]:
-    """What does not stop a run but spoils its reading, one French sentence each."""
+# Warnings: what does not stop a run but spoils its reading; each check gives French sentences and knows no other.
+
+def idle_facts(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     required = {fact for question in case.questions for fact in question.required_facts}
-    warnings = ["fait {} : aucune question ne l'exige.".format(shown(fact)) for fact in case.facts if fact not in required]
-    for kind, text_holder in [("document", each) for each in case.documents.values()] + [("question", each) for each in case.questions]:
-        found = re.findall("[{}]".format("".join(INVISIBLE)), text_holder.text)
+    for fact in case.facts:
+        if fact not in required:
+            yield "fait {} : aucune question ne l'exige.".format(shown(fact))
+
+
+def invisible_characters(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    holders = [("document", each) for each in case.documents.values()] + [("question", each) for each in case.questions]
+    for kind, holder in holders:
+        found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
         for character in dict.fromkeys(found):
-            at = len((text_holder.text[:text_holder.text.index(character)] + "x").split()) - 1
-            warnings.append("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez ce caractère.".format(
-                kind, shown(text_holder.id), INVISIBLE[character], ord(character), found.count(character), at))
+            at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
+            yield "{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez ce caractère.".format(
+                kind, shown(holder.id), INVISIBLE[character], ord(character), found.count(character), at)
+
+
+def doubtful_headings(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    remedy = "un titre s'écrit « Article 4 – Prix »."
     for document in case.documents.values():
-        if document.structure == "contract" and not any(section.title for section in document.sections):
-            warnings.append("document {} : aucun article reconnu dans ce contrat ; un titre s'écrit « Article 4 – Prix ».".format(shown(document.id)))
-        for number, (_, line) in enumerate(lines_of(document.text) if document.structure == "contract" else (), 1):
+        if document.structure != "contract":
+            continue
+        if not any(section.title for section in document.sections):
+            yield "document {} : aucun article reconnu dans ce contrat ; {}".format(shown(document.id), remedy)
+        for number, (_, line) in enumerate(lines_of(document.text), 1):
             if ALMOST_ARTICLE.fullmatch(line) and not ARTICLE.fullmatch(line):
-                warnings.append("document {}, ligne {} : {} n'est pas lu comme un titre ; un titre s'écrit « Article 4 – Prix ».".format(
-                    shown(document.id), number, shown(line)))
+                yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(shown(document.id), number, shown(line), remedy)
+
+
+def contexts_beyond_hits(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for variant in variants:
         for question in variant["questions"] if variant["chunking"] is None else ():
-            hits, sent = ([Span(each["document"], each["start"], each["end"]) for each in question[key] or ()] for key in ("hits_before_budget", "context"))
+            hits, sent = ([Span(each["document"], each["start"], each["end"]) for each in question[key] or ()]
+                          for key in ("hits_before_budget", "context"))
             if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
-                warnings.append("moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(shown(variant["id"]), shown(question["id"])))
+                yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(shown(variant["id"]), shown(question["id"]))
+
+
+def questions_without_terms(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not case.questions:
+        yield "aucune question : seuls les passages sont décrits."
     for question in variants[0]["questions"]:
         if question["terms"] == []:
-            warnings.append("question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(shown(question["id"])))
+            yield "question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(shown(question["id"]))
+
+
+def documents_without_filtered_key(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for key in case.settings.filters:
         without = [shown(document.id) for document in case.documents.values()
                    if not any(key in judged.metadata for judged in document.sections or [document])]
         if without:
-            warnings.append("filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, ", ".join(without[:5]) + (", …" if len(without) > 5 else "")))
-    if not case.questions:
-        warnings.append("aucune question : seuls les passages sont décrits.")
+            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, ", ".join(without[:5]) + (", …" if len(without) > 5 else ""))
+
+
+def idle_variants(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     alike: Dict[str, List[str]] = {}
     for variant in variants:
-        if not variant["passages"]:
+        if variant["passages"] is None:
             continue  # another engine
-        alike.setdefault(json.dumps([variant["passages"], variant["summary"]["words_indexed"], variant["question_filters"]]), []).append(variant["id"])
+        cutting = json.dumps([variant["passages"], variant["summary"]["words_indexed"], variant["question_filters"]])
+        alike.setdefault(cutting, []).append(variant["id"])
         if variant["chunking"].get("overlap") and all(len(passages) == 1 for passages in variant["passages"].values()):
-            warnings.append("variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage.".format(shown(variant["id"])))
-    return warnings + ["variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(ids))
-                       for ids in alike.values() if len(ids) > 1]
+            yield "variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage.".format(shown(variant["id"]))
+    for ids in alike.values():
+        if len(ids) > 1:
+            yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(ids))
+
+
+CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
+          documents_without_filtered_key, idle_variants)
 
 
 encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -1973,21 +2013,24 @@ def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Di
 
     differences name, in French, what makes them hard to compare, which is left out; where a document changed nothing is compared.
     """
-    differences = name_changes("document", *({document["id"]: document["sha256"] for document in each["case"]["documents"]} for each in (report, earlier)))
+    differences = name_changes("document", *({document["id"]: document["sha256"] for document in each["case"]["documents"]}
+                                             for each in (report, earlier)))
     comparable = not differences
     differences += name_changes("réglage", report["settings"], earlier["settings"])
     ours, theirs = ({variant["id"]: variant for variant in each["variants"]} for each in (report, earlier))
     if comparable:
-        differences += name_changes("variante", *({id: [variant["chunking"], variant["question_filters"]] for id, variant in each.items()} for each in (ours, theirs)))
+        differences += name_changes("variante", *({id: [variant["chunking"], variant["question_filters"]] for id, variant in each.items()}
+                                                  for each in (ours, theirs)))
     variants = {}
     for id in ours if comparable else ():
         if id in theirs:
-            asked, told = ({question["id"]: [question[key] for key in ("text", "filters", "per_document")] for question in each[id]["questions"]} for each in (ours, theirs))
+            asked, told = ({question["id"]: [question["text"], question["filters"], question["per_document"]] for question in each[id]["questions"]}
+                           for each in (ours, theirs))
             differences += name_changes("question", asked, told)
             now, then = (fates(each[id]) for each in (ours, theirs))
             differences += name_changes("fait exigé", *({" / ".join(key): quote for key, (quote, _) in each.items()} for each in (now, then)))
-            pairs = [(key, then[key][1], now[key][1]) for key in now if key in then and asked[key[0]] == told.get(key[0]) and now[key][0] == then[key][0]
-                     and now[key][1] != then[key][1]]
+            same = [key for key in now if key in then and asked[key[0]] == told.get(key[0]) and now[key][0] == then[key][0]]
+            pairs = [(key, then[key][1], now[key][1]) for key in same if now[key][1] != then[key][1]]
             variants[id] = {
                 "gained": [list(key) for key, before, after in pairs if not after],
                 "lost": [[*key, after] for key, before, after in pairs if not before],
@@ -1997,11 +2040,11 @@ def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Di
 
 def name_changes(kind: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> List[str]:
     """A French sentence for each name that only one of two reports has, or that they do not hold for the same."""
-    told = {name: "absent de la référence" for name in ours if name not in theirs}
-    told.update({name: "absent de ce rapport" for name in theirs if name not in ours})
-    told.update({name: "différent" for name in ours if name in theirs and ours[name] != theirs[name]})
-    return ["{} {} : {}".format(kind, shown(name), what + ("e" if kind in ("variante", "question") else "") if what == "différent" else
-                                what.replace("absent", "absente") if kind in ("variante", "question") else what) for name, what in told.items()]
+    mark = "e" if kind in ("variante", "question") else ""
+    told = {name: "absent{} de la référence" for name in ours if name not in theirs}
+    told.update({name: "absent{} de ce rapport" for name in theirs if name not in ours})
+    told.update({name: "différent{}" for name in ours if name in theirs and ours[name] != theirs[name]})
+    return ["{} {} : {}".format(kind, shown(name), what.format(mark)) for name, what in told.items()]
 
 
 def fates(variant: Mapping[str, Any]) -> Dict[Tuple[str, str], Tuple[Any, Optional[str]]]:
@@ -2013,6 +2056,7 @@ def fates(variant: Mapping[str, Any]) -> Dict[Tuple[str, str], Tuple[Any, Option
 
 
 def format_baseline(baseline: Mapping[str, Any]) -> str:
+    """What changed since an earlier report, to print under the table."""
     lines = ["", "Depuis le rapport de référence"] + ["  attention : {}".format(each) for each in baseline["differences"]]
     if not baseline["variants"]:
         lines.append("  rien n'est comparé")
@@ -2303,7 +2347,8 @@ def read_run(run: Run, sources: Sources, faults: Faults) -> Dict[str, Sent]:
             if not abs(ranked[0]) < float("inf"):
                 raise ValueError(score)
         except ValueError:
-            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : {}.".format(shown(" ".join(columns))))
+            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : {}.".format(
+                shown(" ".join(columns))))
             continue
         except AtelierError as error:
             faults.extend(place, error)
@@ -2952,12 +2997,15 @@ def run_case(options: argparse.Namespace) -> int:
         try:
             earlier = parse_report(read_file(options.baseline, "--baseline"))
         except AtelierError as error:
-            raise AtelierError(*(each if each.startswith(options.baseline) else "{} : {}".format(options.baseline, each) for each in error.sentences)) from None
-    check_outputs({"--output": options.output, "--export": options.export}, [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])])
+            raise AtelierError(*(each if each.startswith(options.baseline) else "{} : {}".format(options.baseline, each)
+                                 for each in error.sentences)) from None
+    inputs = [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])]
+    check_outputs({"--output": options.output, "--export": options.export}, inputs)
     engines: Dict[str, Dict[str, Sent]] = {}
     sources = Sources(case)
     for contexts in options.contexts or ():
-        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), sources, {*engines, *(variant.id for variant in case.variants)}))
+        taken = {*engines, *(variant.id for variant in case.variants)}
+        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), sources, taken))
     known = [variant.id for variant in case.variants] + list(engines)
     for id in options.require or ():
         if id not in known:
