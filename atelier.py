@@ -11,11 +11,12 @@ follows each quote along the way and names the stage that lost it.  Nothing is s
     python3 atelier.py --case mon_cas.json      another case
     python3 atelier.py --contexts moteur.jsonl  what another engine sent, judged alike
     python3 atelier.py --citations registre.json    the citations of an answer
+    python3 atelier.py --html page.html         the page where one sees where each proof went
     python3 atelier.py --self-test              the thirteen guards of the evaluator
 
 The flow; each arrow is a function of values, without file, clock or print:
 
-    bytes -> Case -> passages -> index -> hits -> context -> coverage, loss -> report -> table, JSON
+    bytes -> Case -> passages -> index -> hits -> context -> coverage, loss -> report -> table, JSON, page
 
 Glossary
     word      an element of str.split(): a unit for counting, neither a token nor an index term
@@ -30,7 +31,7 @@ Glossary
 Plan
     1 vocabulary    2 errors       3 reading a case   4 cutting    5 searching    6 assembling
     7 coverage and loss            8 report           9 contexts of other engines
-    10 citations                   11 guards          12 command
+    10 citations     11 page       12 guards          13 command
 
 Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context
 says nothing about reading order, understanding, or a right answer.
@@ -1498,10 +1499,13 @@ class Outcome(namedtuple("Outcome", "question terms query hits context kept verd
     __slots__ = ()
 
 
-def diagnose(case: Case, engines: Mapping[str, Mapping[str, Sent]] = {}) -> Dict[str, Any]:
-    """The whole report, as a dict ready for JSON; engines are {name: {question id: what was sent}}."""
+def diagnose(case: Case, engines: Mapping[str, Mapping[str, Sent]] = {}, tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
+    """The whole report, as a dict ready for JSON; engines are {name: {question id: what was sent}}.
+
+    tick is called once a question of a variant is done.
+    """
     terms = search_terms((question.text for question in case.questions), case.settings.stop_words)
-    variants = in_threads([lambda go_on, variant=variant: diagnose_variant(case, variant, terms, go_on) for variant in case.variants],
+    variants = in_threads([lambda go_on, variant=variant: diagnose_variant(case, variant, terms, go_on, tick) for variant in case.variants],
                           worth_it=sum(len(document.starts) for document in case.documents.values()) > 20_000)
     variants += [diagnose_engine(case, name, sent) for name, sent in engines.items()]
     return {
@@ -1539,7 +1543,8 @@ def in_threads(tasks: Sequence[Callable[[Callable[[], None]], Any]], worth_it: b
             raise
 
 
-def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]], go_on: Callable[[], None]) -> Dict[str, Any]:
+def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]], go_on: Callable[[], None],
+                     tick: Callable[[], None]) -> Dict[str, Any]:
     """One variant's part of the report; terms are those of each question, in order; go_on is called all along."""
     cutting = cut(case.documents, variant)
 
@@ -1557,6 +1562,7 @@ def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]
             conditions = [case.settings.filters] + ([question.filters] if variant.question_filters else [])
             outcomes.append(follow(case, cutting, index, conditions, admit(json.dumps(conditions)),
                                    question if variant.question_filters else question._replace(per_document=None), searched_terms))
+            tick()
         return {
             "id": variant.id,
             "chunking": {"unit": variant.unit, **variant.parameters},
@@ -2423,6 +2429,8 @@ RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradic
 VERDICTS = {"supported": "soutenue", "review": "à relire", "unsupported": "non soutenue"}
 STATUSES = {"source_missing": "source inconnue", "not_in_context": "hors du contexte", "revision_mismatch": "autre révision",
             "content_mismatch": "autre texte", "valid": "valide"}
+FRACTIONS = (("claim_support", "affirmations soutenues"), ("citation_usefulness", "citations valides qui soutiennent"),
+             ("structural_validity", "citations valides"))
 REGISTER_KEYS = (Key("passages", "list"), Key("context", "texts"), Key("context_from", "object"), Key("claims", "list", True))
 SOURCE_KEYS = (Key("id", "filled", True), Key("revision", "revision"), Key("text", "filled", True))
 CLAIM_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("citations", "list", True))
@@ -2584,10 +2592,8 @@ def describe_citation(citation: Citation) -> Dict[str, Any]:
 
 def format_citations(citations: Mapping[str, Any]) -> str:
     """The three fractions, then what a person has to look at, at most 80 columns wide."""
-    labels = (("claim_support", "affirmations soutenues"), ("citation_usefulness", "citations valides qui soutiennent"),
-              ("structural_validity", "citations valides"))
     lines = [clip("Atelier {} · {}".format(__version__, citations["file"])), ""]
-    lines += ["{:<36}{:>8}".format(label, citations[key]["fraction"]) for key, label in labels] + [""]
+    lines += ["{:<36}{:>8}".format(label, citations[key]["fraction"]) for key, label in FRACTIONS] + [""]
     for claim in citations["claims"]:
         lines.append(clip("{} : {}".format(claim["id"], VERDICTS[claim["verdict"]])))
         lines += ["    " + clip("{} : {}, {}{}".format(each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]],
@@ -2598,7 +2604,392 @@ def format_citations(citations: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- 11. Guards: the thirteen of --self-test -----------------------------------------------------------
+# --- 11. Page: a report's dict to one HTML page -----------------------------------------------------------
+
+STYLE = """
+:root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
+@media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;--wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
+*{box-sizing:border-box}
+html{color-scheme:light dark}
+body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);font:1rem/1.55 Charter,"Bitstream Charter","Sitka Text",Cambria,Georgia,serif;font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}
+h1{font-size:1.9rem;line-height:1.2;margin:0 0 .3rem}
+h2{font-size:1.35rem;margin:3rem 0 .8rem}
+h3{font-size:1rem;margin:2.2rem 0 .5rem}
+p,ul{margin:.5rem 0}
+a{color:inherit;text-underline-offset:.15em}
+a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid var(--proof);outline-offset:2px}
+.skip{position:absolute;left:-99rem}.skip:focus{position:static}
+.soft,dt,th,figcaption{color:var(--soft)}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}dd{margin:0}
+nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;width:100%;font-size:.85rem;overflow-wrap:normal}
+th{font-weight:400;text-align:left;vertical-align:bottom}tbody th{vertical-align:top}
+th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line)}
+td{vertical-align:top}
+.n{text-align:right;white-space:nowrap}
+.id{overflow-wrap:anywhere;min-width:7rem}
+.bar{display:block;height:.35rem;min-width:4rem;border:1px solid var(--soft);margin-top:.2rem}
+.bar i{display:block;height:100%;background:var(--kept);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.marks{display:flex;flex-direction:column;gap:.1rem}
+.m{white-space:nowrap}.m b{display:inline-block;width:1.2em;text-align:center;font-weight:400}
+.lost{color:var(--lost)}
+details{border-top:1px solid var(--line);padding:.5rem 0}
+summary{cursor:pointer}
+figure{margin:.8rem 0}
+.row{display:grid;grid-template-columns:12rem 1fr;align-items:end;gap:0 .8rem}
+.lab,.row>:first-child{font-size:.8rem;overflow-wrap:anywhere;color:var(--soft)}
+.row>:last-child{position:relative;height:2.2rem;display:block;background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
+.strip .row>:last-child::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);border-left:3px double var(--lost)}
+.row>:last-child i{font-style:normal}
+.row>:last-child>*{position:absolute;top:1rem;height:.9rem}
+.kept,.cut,.away{border:1px solid var(--ink);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.kept{background:var(--kept)}
+.cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
+.away{border-style:dashed}
+.row>:last-child>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
+.q b{position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;color:var(--proof)}
+.row>:last-child>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
+.row>:last-child>.tag.before{transform:translateX(-100%)}
+.row>:last-child svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
+.row>:last-child>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+figcaption span{margin-right:1.2rem}
+.words{background:var(--wash);padding:.6rem .8rem;margin:.5rem 0;font-size:.9rem;overflow-wrap:anywhere;white-space:pre-line}
+mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
+.off{color:var(--soft);font-style:italic}
+@media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}.row>:last-child{height:2.2rem}dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
+@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}details{break-inside:avoid}.words{border:1px solid var(--line)}}
+"""
+PAGE = """<!DOCTYPE html>
+<html lang="fr">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>@TITLE@</title>
+<link rel="icon" href="data:,">
+<style>@STYLE@</style>
+</head>
+<body>
+<a class="skip" href="#contenu">Aller au contenu</a>
+@BODY@
+</body>
+</html>
+"""
+COVERED = ("●", "couverte")
+SIGNS = {"filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"), "split_at_boundary": ("◇", "découpage"),
+         "not_matched": ("□", "sans mot commun"), "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée")}
+DETAILED_QUESTIONS = 50  # beyond, only those that lost a proof are detailed
+SHOWN_WORDS = 200        # of what the budget cut from a passage
+FIRST_WORDS = 8          # of a passage without proof, on a long page
+DRAWN_QUOTES = 40        # one a line; beyond, all on one
+
+
+def escape(text: Any) -> str:
+    """The one way from a value to the page."""
+    from html import escape as escape_html
+    return escape_html(str(text), quote=True)
+
+
+def fr(text: str) -> str:
+    """Our own French, escaped, with its non-breaking spaces."""
+    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", lambda match: "\u00a0" + (match.group(1) or ""), escape(text)))
+
+
+def draw_page(report: Mapping[str, Any]) -> Iterator[str]:
+    """The pieces of the page of a report, of a case or of citations."""
+    title = report["case"]["title"] or report["case"]["file"] if "case" in report else report["citations"]["file"]
+    head, tail = PAGE.split("@BODY@")
+    yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
+    yield from draw_citations(report["citations"], report) if "citations" in report else draw_report(report, title)
+    yield tail
+
+
+def draw_report(report: Mapping[str, Any], title: str) -> Iterator[str]:
+    case, settings, variants = report["case"], report["settings"], report["variants"]
+    yield '<header><h1>{}</h1><p>{}</p><dl>'.format(escape(title), fr("{}, {}, {} dont {} avec réponse, {}".format(
+        counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(case["questions"], "question"),
+        case["answerable_questions"], counted(case["facts"], "fait"))))
+    filters = ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun"
+    for label, value in (("Cas", case["file"]), ("Empreinte", case["sha256"]), ("Atelier", report["atelier"]), ("Filtres", filters),
+                         ("Réglages", "top_k {}, budget {}".format(settings["top_k"], counted(settings["budget_words"], "mot")))):
+        yield "<dt>{}</dt><dd>{}</dd>".format(fr(label), escape(value))
+    yield ('</dl></header><nav aria-label="Sommaire"><ul><li><a href="#variantes">Variantes</a></li><li><a href="#matrice">Matrice</a></li>'
+           '<li><a href="#trajets">Trajets</a></li><li><a href="#documents">Documents</a></li></ul></nav><main id="contenu">')
+    yield from draw_variants(report)
+    shown_questions = [number for number in range(case["questions"]) if case["questions"] <= DETAILED_QUESTIONS
+                       or any(fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
+    yield from draw_matrix(variants, set(shown_questions))
+    yield '<section id="trajets"><h2>{}</h2>'.format(fr("Le trajet de chaque preuve"))
+    yield "<p>{}</p>".format(fr("Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le budget. Plein : envoyé ; "
+                                "hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres lettrés sont les preuves exigées."))
+    if len(shown_questions) < case["questions"]:
+        yield "<p>{}</p>".format(fr("{} sans preuve perdue : dans la matrice seulement.".format(
+            counted(case["questions"] - len(shown_questions), "question"))))
+    if case["questions"] > DETAILED_QUESTIONS:
+        stages = [stage for stage in STAGE.values() if any(stage.id in variant["summary"]["losses"] for variant in variants)]
+        yield "<ul>{}</ul>".format("".join("<li>{}</li>".format(fr("Une preuve {} : {}".format(stage.label, stage.advice))) for stage in stages))
+    for number in shown_questions:
+        yield from draw_question(number, variants, settings["budget_words"], brief=case["questions"] > DETAILED_QUESTIONS)
+    yield "</section>"
+    yield from draw_documents(case["documents"], variants)
+    yield "</main>"
+
+
+def draw_variants(report: Mapping[str, Any]) -> Iterator[str]:
+    """The warnings, then a line for each variant, with bars."""
+    yield '<section id="variantes"><h2>Les variantes</h2>'
+    if report["warnings"]:
+        yield "<ul>{}</ul>".format("".join("<li>{}</li>".format(fr("Attention : " + warning)) for warning in report["warnings"]))
+    yield '<section class="scroll" tabindex="0" aria-label="Tableau des variantes"><table><thead><tr>'
+    for label in ("variante", "passages", "mots indexés", "contextes complets", "faits couverts", "mots envoyés", "mots redondants"):
+        yield '<th scope="col"{}>{}</th>'.format("" if label == "variante" else ' class="n"', label)
+    yield "</tr></thead><tbody>"
+    for variant in report["variants"]:
+        summary = variant["summary"]
+        yield '<tr><th scope="row" class="id">{}</th>'.format(escape(variant["id"]))
+        for value, part, whole in ((summary["passages_indexed"], 0, 0), (summary["words_indexed"], 0, 0),
+                                   (None, summary["complete_contexts"], summary["answerable_questions"]),
+                                   (None, summary["facts_covered"], summary["facts_required"]), (summary["words_sent"], 0, 0),
+                                   (summary["redundant_words"], summary["redundant_words"], summary["words_sent"])):
+            text = "–" if value is None and not whole else "{}/{}".format(part, whole) if value is None else value
+            bar = '<span class="bar"><i style="width:{:.1f}%"></i></span>'.format(100 * part / whole) if whole else ""
+            yield '<td class="n">{}{}</td>'.format(text, bar)
+        yield "</tr>"
+    yield "</tbody></table></section></section>"
+
+
+def sign_of(fact: Mapping[str, Any]) -> Tuple[str, str]:
+    """The (shape, word) of a fact's state."""
+    return SIGNS[fact["loss"]["stage"]] if fact["loss"] else COVERED
+
+
+def draw_matrix(variants: Sequence[Mapping[str, Any]], linked: FrozenSet[int]) -> Iterator[str]:
+    """Questions by variants: a mark for each fact, a shape and a word, linked to its detail."""
+    yield '<section id="matrice"><h2>La matrice</h2><section class="scroll" tabindex="0" aria-label="Questions et variantes">'
+    yield '<table><thead><tr><th scope="col">question</th>'
+    for variant in variants:
+        yield '<th scope="col">{}</th>'.format(escape(variant["id"]))
+    yield "</tr></thead><tbody>"
+    for number, question in enumerate(variants[0]["questions"]):
+        yield '<tr><th scope="row" class="id">{}</th>'.format(escape(question["id"]))
+        for rank, variant in enumerate(variants):
+            marks = ""
+            for fact in variant["questions"][number]["facts"]:
+                text = '<b aria-hidden="true">{}</b>{}'.format(*sign_of(fact))
+                name = "{} : {}".format(fact["id"], sign_of(fact)[1])
+                lost = " lost" if fact["loss"] else ""
+                marks += ('<a class="m{}" href="#d{}-{}" aria-label="{}">{}</a>'.format(lost, number, rank, fr(name), text) if number in linked
+                          else '<span class="m{}">{}</span>'.format(lost, text))
+            yield '<td><div class="marks">{}</div></td>'.format(marks or '<span class="soft">sans preuve exigée</span>')
+        yield "</tr>"
+    yield "</tbody></table></section></section>"
+
+
+def draw_question(number: int, variants: Sequence[Mapping[str, Any]], budget: int, brief: bool) -> Iterator[str]:
+    """A question, and a fold for each variant: the strip, then the words; brief: only for those that lost a proof."""
+    question = variants[0]["questions"][number]
+    yield '<article aria-labelledby="q{}"><h3 id="q{}">{}</h3>'.format(number, number, escape(question["text"]))
+    yield '<p class="soft">{}</p>'.format(escape(question["id"]))
+    for rank, variant in enumerate(variants):
+        asked = variant["questions"][number]
+        lost = [fact for fact in asked["facts"] if fact["loss"]]
+        state = "preuves couvertes" if asked["facts"] and not lost else "sans réponse attendue" if not asked["answerable"] else ", ".join(
+            "{} : {}".format(fact["id"], STAGE[fact["loss"]["stage"]].label) for fact in lost)
+        if brief and not lost:
+            yield '<p id="d{}-{}">{} – {}</p>'.format(number, rank, escape(variant["id"]), fr(state))
+            continue
+        yield '<details{}><summary>{} – <span{}>{}</span></summary><div id="d{}-{}">'.format(
+            " open" if lost and not brief else "", escape(variant["id"]), ' class="lost"' if lost else "", fr(state), number, rank)
+        yield from draw_strip(variant, asked, budget)
+        yield from draw_words(asked, brief)
+        yield "</div></details>"
+    yield "</article>"
+
+
+def letters(facts: Sequence[Mapping[str, Any]]) -> List[Tuple[str, Mapping[str, Any]]]:
+    """A, B, C… for the facts of a question."""
+    return [(chr(ord("A") + number) if number < 26 else str(number + 1), fact) for number, fact in enumerate(facts)]
+
+
+def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
+    """A box from word start to word end of a track that is scale words long."""
+    left, width = (round(100 * words / scale, 1) or 0 for words in (start, end - start))
+    return '<i class="{}" style="left:{:g}%{}">{}</i>'.format(kind, left, ";width:{:g}%".format(width) if end > start else "", inside)
+
+
+def draw_strip(variant: Mapping[str, Any], question: Mapping[str, Any], budget: int) -> Iterator[str]:
+    """The hits to scale, one after the other, the budget across them, and the passages where lost proofs really stand."""
+    hits = question["hits_before_budget"]
+    if hits is None:
+        hits = [dict(kept, kept_words=kept["words"]) for kept in question["context"]]
+    away = [(letter, fact, *place) for letter, fact in letters(question["facts"]) for place in places_away(variant, fact, {hit["passage"] for hit in hits})]
+    scale = max([budget, sum(hit["words"] for hit in hits)] + [end - start for _, _, _, start, end in away])
+    if not hits and not away:
+        yield "<p>{}</p>".format(fr("Aucun passage trouvé."))
+        return
+    told = "{}, {} ; budget de {}. Les preuves sont dites en légende.".format(
+        counted(len(hits), "passage"), counted(sum(hit["words"] for hit in hits), "mot"), counted(budget, "mot"))
+    yield '<figure><div class="strip" role="img" style="--budget:{:.1f}%" aria-label="{}">'.format(100 * budget / scale, fr(told))
+    yield draw_row("", box("tag before" if budget * 2 > scale else "tag", budget, budget, scale, fr("budget : {}".format(counted(budget, "mot")))))
+    before = 0
+    for hit in hits:
+        lead = hit["words"] - (hit["end"] - hit["start"])
+        lead = hit["heading_words"] + (lead - hit["heading_words"] > 1)
+        boxes = box("kept", before, before + hit["kept_words"], scale) if hit["kept_words"] else ""
+        boxes += box("cut", before + hit["kept_words"], before + hit["words"], scale) if hit["kept_words"] < hit["words"] else ""
+        for letter, fact in letters(question["facts"]):
+            start, end = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
+            if fact["document"] == hit["document"] and start < end:
+                boxes += box("q", before + lead + start - hit["start"], before + lead + end - hit["start"], scale, "<b>{}</b>".format(letter))
+        yield draw_row("{} · {} · {}".format(hit["rank"], hit["passage"], counted(hit["words"], "mot")), boxes)
+        before += hit["words"]
+    for letter, fact, label, start, end in away:
+        boxes = box("away", 0, end - start, scale)
+        yield draw_row(label, boxes + box("q", max(0, fact["start"] - start), min(end, fact["end"]) - start, scale, "<b>{}</b>".format(letter)))
+    caption = " ".join("<span>{}</span>".format(fr("{} : {}, {}".format(letter, fact["id"], sign_of(fact)[1]))) for letter, fact in letters(question["facts"]))
+    yield "</div><figcaption>{}</figcaption></figure>".format(caption)
+
+
+def draw_row(label: str, boxes: str) -> str:
+    return '<div class="row"><span>{}</span><span>{}</span></div>'.format(escape(label), boxes)
+
+
+def places_away(variant: Mapping[str, Any], fact: Mapping[str, Any], found: Iterable[str]) -> Iterator[Tuple[str, int, int]]:
+    """(label, start, end) of the passages, not among the hits, where a lost proof really stands."""
+    loss = fact["loss"] or {}
+    told = loss.get("pieces", [{"passage": loss["passage"], "rank": loss.get("rank")}] if "passage" in loss else [])
+    for each in told:
+        document, _, number = each["passage"].rpartition("#")
+        if each["passage"] not in found and variant["passages"] and number.isdigit():
+            start, end = variant["passages"][document][int(number) - 1]
+            rank = "rang {}".format(each["rank"]) if each["rank"] else "sans rang"
+            yield "{} · {} · {}".format(rank, each["passage"], counted(end - start, "mot")), start, end
+
+
+def draw_words(question: Mapping[str, Any], brief: bool) -> Iterator[str]:
+    """What was sent, its quotes marked, what the budget cut greyed, and each loss in a sentence with what to try next.
+
+    brief: of a passage that holds no part of a quote, only the first words.
+    """
+    facts, room = question["facts"], SHOWN_WORDS
+    for hit in question["hits_before_budget"] or [dict(kept, kept_words=kept["words"]) for kept in question["context"]]:
+        shown_words = min(hit["words"], hit["kept_words"] + room)
+        if brief and not any(fact["document"] == hit["document"] and max(fact["start"], hit["start"]) < min(fact["end"], hit["end"]) for fact in facts):
+            shown_words = min(hit["words"], FIRST_WORDS)
+        room -= max(0, shown_words - hit["kept_words"])
+        yield '<p class="words"><span class="lab">{}</span>\n{}</p>'.format(
+            escape("{} · {}".format(hit["rank"], hit["passage"])), mark_words(hit, facts, shown_words))
+    for fact in facts:
+        if fact["loss"]:
+            stage = STAGE[fact["loss"]["stage"]]
+            yield '<p><span class="lost">{}</span> {}{}</p>'.format(
+                fr("{} : {} ({}).".format(fact["id"], stage.label, detail_of(fact["loss"]))), fr("« {} »".format(fact["quote"])),
+                "" if brief else "<br>" + fr(stage.advice))
+
+
+def mark_words(hit: Mapping[str, Any], facts: Sequence[Mapping[str, Any]], shown_words: int) -> str:
+    """The first words of a hit's text: quotes marked, those beyond the budget greyed; the rest is counted."""
+    words = list(WORD.finditer(hit["text"]))
+    lead = find_lead(hit, [word.group() for word in words], facts)
+    limits = {0, hit["kept_words"], shown_words}  # where the look of the text may change
+    quoted = [(max(fact["start"], hit["start"]) - hit["start"] + lead, min(fact["end"], hit["end"]) - hit["start"] + lead)
+              for fact in facts if fact["document"] == hit["document"]]
+    limits.update(limit for place in quoted if place[0] < place[1] for limit in place)
+    text, edges = "", sorted(limit for limit in limits if limit <= shown_words)
+    for start, end in zip(edges, edges[1:]):
+        part = escape(hit["text"][words[start].start():words[end - 1].end()])
+        part = "<mark>{}</mark>".format(part) if any(first <= start < last for first, last in quoted) else part
+        gap = hit["text"][words[start - 1].end():words[start].start()] if start else ""
+        text += gap + ('<span class="off">{}</span>'.format(part) if start >= hit["kept_words"] else part)
+    rest = len(words) - shown_words
+    return text + (' <span class="off">{}</span>'.format(fr("… {}".format(counted(rest, "mot")))) if rest else "")
+
+
+def find_lead(hit: Mapping[str, Any], words: Sequence[str], facts: Sequence[Mapping[str, Any]]) -> int:
+    """How many words of a hit's text stand before its first whole one: its heading and, in a raw window, half a word."""
+    halves = len(words) - hit["heading_words"] - (hit["end"] - hit["start"])
+    if halves != 1:
+        return hit["heading_words"] + halves // 2
+    for fact in facts:  # one half: before or after, as the words of a quote tell
+        at = max(fact["start"], hit["start"])
+        if fact["document"] == hit["document"] and at < min(fact["end"], hit["end"]):
+            return hit["heading_words"] + (fact["quote"].split()[at - fact["start"]] not in words[hit["heading_words"] + at - hit["start"]])
+    return hit["heading_words"]
+
+
+def draw_documents(documents: Sequence[Mapping[str, Any]], variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Each document as a line of its words: the limits of each variant above, quotes below."""
+    yield '<section id="documents"><h2>Les documents</h2><p>{}</p>'.format(
+        fr("Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des passages, les cadres les preuves ; "
+           "celles qu'une limite coupe sont soulignées sur la ligne de la variante."))
+    quotes: Dict[str, Dict[Tuple[int, int], str]] = {}
+    for question in variants[0]["questions"]:
+        for fact in question["facts"]:
+            quotes.setdefault(fact["document"], {})[fact["start"], fact["end"]] = fact["id"]
+    for document in documents:
+        own = sorted(quotes.get(document["id"], {}).items())
+        yield '<h3>{}</h3><p class="soft">{}</p>'.format(escape(document["id"]), fr("{}, {}".format(
+            counted(document["words"], "mot"), counted(len(own), "preuve"))))
+        yield '<figure><div role="img" aria-label="{}">'.format(fr("Limites des passages et place des preuves dans {}".format(document["id"])))
+        broken = []
+        for variant in variants:
+            if variant["passages"] is not None:
+                limits, split = cut_quotes(variant["passages"][document["id"]], own)
+                broken += [(id, limit, variant["id"]) for id, _, limit in split]
+                under = "".join(box("p", *place, document["words"]) for _, place, _ in split)
+                yield draw_row(variant["id"], draw_path("M{} 6v20", limits, document["words"]) + under)
+        if len(own) > DRAWN_QUOTES:
+            yield draw_row("les preuves", "".join(box("p", *place, document["words"]) for place, _ in own))
+        for (start, end), id in own if len(own) <= DRAWN_QUOTES else ():
+            yield draw_row("{} ({}-{})".format(id, start, end - 1), box("q", start, end, document["words"]))
+        yield "</div></figure>"
+        told = ["<li>{}</li>".format(fr("{} : coupée au mot {} par {}.".format(id, limit, ", ".join(
+            variant for other, at, variant in broken if (other, at) == (id, limit))))) for id, limit in dict.fromkeys((id, limit) for id, limit, _ in broken)]
+        yield "<ul>{}</ul>".format("".join(told)) if 0 < len(told) <= DRAWN_QUOTES else ""
+    yield "</section>"
+
+
+def cut_quotes(passages: Sequence[Sequence[int]], quotes: Iterable[Tuple[Tuple[int, int], str]]) -> Tuple[List[int], List[Tuple[str, Tuple[int, int], int]]]:
+    """(limits of the passages, [(fact id, place, first limit inside)] of the quotes that no passage holds whole)."""
+    limits = sorted({limit for passage in passages for limit in passage})
+    split = []
+    for (start, end), id in quotes:
+        inside = limits[bisect_right(limits, start):bisect_left(limits, end)]
+        if inside and not any(first <= start and end <= last for first, last in passages):
+            split.append((id, (start, end), inside[0]))
+    return limits, split
+
+
+def draw_path(step: str, places: Iterable[int], scale: int) -> str:
+    """One stroke at each place of a track."""
+    return ('<svg viewBox="0 0 1000 32" preserveAspectRatio="none" aria-hidden="true"><path d="{}" fill="none" vector-effect="non-scaling-stroke"/>'
+            '</svg>').format("".join(step.format(round(1000 * place / scale, 1)) for place in places))
+
+
+def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+    """Three fractions as bars, then the claims by verdict, each citation with its status."""
+    yield '<header><h1>{}</h1><dl><dt>Empreinte</dt><dd>{}</dd><dt>Atelier</dt><dd>{}</dd></dl></header><main id="contenu">'.format(
+        escape(citations["file"]), escape(citations["sha256"]), escape(report["atelier"]))
+    yield '<section><h2>Trois fractions</h2><table><tbody>'
+    for key, label in FRACTIONS:
+        part, whole = citations[key]["numerator"], citations[key]["denominator"]
+        yield '<tr><th scope="row">{}</th><td class="n">{}<span class="bar"><i style="width:{:.1f}%"></i></span></td></tr>'.format(
+            fr(label), citations[key]["fraction"], 100 * part / whole if whole else 0)
+    yield "</tbody></table></section>"
+    for verdict, label in VERDICTS.items():
+        claims = [claim for claim in citations["claims"] if claim["verdict"] == verdict]
+        yield "<section><h2>{}</h2>".format(fr("{} : {}".format(label.capitalize(), len(claims))))
+        for claim in claims:
+            yield "<h3>{}</h3><ul>".format(escape(claim["id"]))
+            for each in claim["citations"]:
+                yield "<li>{}</li>".format(fr("{} : {}, {}{}".format(
+                    each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]], ", répétée" if each["duplicate"] else "")))
+            yield "</ul>" if claim["citations"] else "<li>sans citation</li></ul>"
+        yield "</section>"
+    yield "</main>"
+
+
+# --- 12. Guards: the thirteen of --self-test -----------------------------------------------------------
 
 GUARD_CASE = {
     "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
@@ -2734,7 +3125,7 @@ def run_guards() -> Tuple[List[str], int]:
     return lines, failures + (not GUARDS)
 
 
-# --- 12. Command: the only file access, the only printing, the only exit codes ---------------------------
+# --- 13. Command: the only file access, the only printing, the only exit codes ---------------------------
 
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
@@ -2761,6 +3152,8 @@ def make_parser() -> FrenchParser:
     options = parser.add_argument_group("options ")
     options.add_argument("--case", action="append", metavar="FICHIER", help="le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)")
     options.add_argument("--output", action="append", metavar="FICHIER", help="écrit aussi le rapport JSON ; « - » : sur la sortie standard")
+    options.add_argument("--html", action="append", metavar="FICHIER", help="dessine aussi la page")
+    options.add_argument("--from", action="append", dest="source", metavar="RAPPORT", help="avec --html : dessine un rapport déjà écrit")
     options.add_argument("--export", action="append", metavar="FICHIER", help="écrit les passages de chaque variante, en JSON par ligne")
     options.add_argument("--contexts", action="append", metavar="FICHIER", help="juge aussi ce qu'un autre moteur a envoyé (répétable)")
     options.add_argument("--require", action="append", metavar="ID", help="code 3 si un contexte de cette variante, ou de ce moteur, est "
@@ -2780,16 +3173,18 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     if unknown:
         known = [name for action in parser._actions for name in action.option_strings]
         raise AtelierError("L'option {} est inconnue. {}".format(shown(unknown[0]), suggestion(unknown[0], known)))
-    for name in ("case", "output", "export", "baseline", "citations"):
+    for name in ("case", "output", "html", "source", "export", "baseline", "citations"):
         given = getattr(options, name)
         if len(given or ()) > 1:
-            raise AtelierError("L'option --{} est donnée deux fois ; gardez-en une.".format(name))
+            raise AtelierError("L'option --{} est donnée deux fois ; gardez-en une.".format("from" if name == "source" else name))
         setattr(options, name, given[0] if given else None)
     used = {name for name, value in vars(options).items() if value not in (None, False)}
     if options.self_test and used != {"self_test"}:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
-    if options.citations is not None and not used <= {"citations", "output"}:
-        raise AtelierError("--citations ne s'emploie qu'avec --output : un registre se juge sans cas.")
+    if options.citations is not None and not used <= {"citations", "output", "html"}:
+        raise AtelierError("--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
+    if options.source is not None and used != {"source", "html"}:
+        raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
 
 
@@ -2973,7 +3368,32 @@ def run(argv: Sequence[str]) -> int:
         lines, failures = run_guards()
         say("\n".join(lines) + "\n", sys.stdout)
         return 1 if failures else 0
-    return run_citations(options) if options.citations is not None else run_case(options)
+    return (run_page if options.source is not None else run_citations if options.citations is not None else run_case)(options)
+
+
+def run_page(options: argparse.Namespace) -> int:
+    """Draw a report already written."""
+    data = read_file(options.source, "--from")
+    check_outputs({"--html": options.html}, [options.source, __file__])
+    try:
+        page = list(draw_page(parse_json(decode(data))))
+    except AtelierError as error:
+        raise AtelierError(*("{} : {}".format(options.source, sentence) for sentence in error.sentences)) from None
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, ZeroDivisionError):
+        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.".format(
+            options.source)) from None
+    write_output(options.html, page)
+    say_where([options.html])
+    return 0
+
+
+def read_report(path: str, option: str) -> Dict[str, Any]:
+    """An earlier report of a case; AtelierError names its file."""
+    data = read_file(path, option)
+    try:
+        return parse_report(data)
+    except AtelierError as error:
+        raise AtelierError(*("{} : {}".format(path, sentence) for sentence in error.sentences)) from None
 
 
 def run_citations(options: argparse.Namespace) -> int:
@@ -2981,9 +3401,9 @@ def run_citations(options: argparse.Namespace) -> int:
     path = options.citations
     folder = Folder(os.path.dirname(path))
     citations = check_citations(read_file(path, "--citations"), os.path.basename(path), folder.read)
-    check_outputs({"--output": options.output}, [path, __file__, *folder.files])
+    check_outputs({"--output": options.output, "--html": options.html}, [path, __file__, *folder.files])
     report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
-    finish(format_citations(citations), [(options.output, render_json(report))])
+    finish(format_citations(citations), [(options.output, render_json), (options.html, lambda report: draw_page(report))], report)
     return 0
 
 
@@ -2992,15 +3412,9 @@ def run_case(options: argparse.Namespace) -> int:
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json") if options.case is None else options.case
     folder = Folder(os.path.dirname(path))
     case = read_case(read_file(path, "--case"), os.path.basename(path), folder.read)
-    earlier = None
-    if options.baseline is not None:
-        try:
-            earlier = parse_report(read_file(options.baseline, "--baseline"))
-        except AtelierError as error:
-            raise AtelierError(*(each if each.startswith(options.baseline) else "{} : {}".format(options.baseline, each)
-                                 for each in error.sentences)) from None
+    earlier = read_report(options.baseline, "--baseline") if options.baseline is not None else None
     inputs = [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])]
-    check_outputs({"--output": options.output, "--export": options.export}, inputs)
+    check_outputs({"--output": options.output, "--html": options.html, "--export": options.export}, inputs)
     engines: Dict[str, Dict[str, Sent]] = {}
     sources = Sources(case)
     for contexts in options.contexts or ():
@@ -3010,14 +3424,15 @@ def run_case(options: argparse.Namespace) -> int:
     for id in options.require or ():
         if id not in known:
             raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
-    report = diagnose(case, engines)
+    report = diagnose(case, engines, Progress(len(case.questions) * len(case.variants)))
     report["warnings"] += sources.warnings
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:
         say("attention : {}\n".format(warning), sys.stderr)
     finish(format_table(report) + (format_baseline(report["baseline"]) if earlier else ""),
-           [(options.output, render_json(report)), (options.export, export_passages(case))])
+           [(options.output, render_json), (options.html, lambda report: draw_page(report)),
+            (options.export, lambda report: export_passages(case))], report)
     return check_requirements(report, options.require or ())
 
 
@@ -3033,14 +3448,33 @@ def check_requirements(report: Mapping[str, Any], required: Iterable[str]) -> in
     return code
 
 
-def finish(table: str, outputs: Iterable[Tuple[Optional[str], Iterable[str]]]) -> None:
+def finish(table: str, outputs: Iterable[Tuple[Optional[str], Callable[[Any], Iterable[str]]]], report: Mapping[str, Any]) -> None:
     """Write the files asked for, then print the table: to standard error when standard output holds a file."""
-    taken = False
-    for path, pieces in outputs:
-        if path is not None:
-            taken = taken or standard_descriptor(path) == 1
-            write_output(path, pieces)
-    say(table, sys.stderr if taken else sys.stdout)
+    given = [(path, render) for path, render in outputs if path is not None]
+    for path, render in given:
+        write_output(path, render(report))
+    say(table, sys.stderr if any(standard_descriptor(path) == 1 for path, _ in given) else sys.stdout)
+    say_where([path for path, _ in given])
+
+
+def say_where(paths: Iterable[str]) -> None:
+    """Tell a person at a terminal where the files are."""
+    if sys.stderr and sys.stderr.isatty():
+        say("".join("Écrit : {}\n".format(path) for path in paths if standard_descriptor(path) is None), sys.stderr)
+
+
+class Progress:
+    """Counts the questions done, on standard error when it is a terminal; nothing otherwise."""
+
+    def __init__(self, total: int):
+        self.total, self.done, self.told = total, 0, 0
+        self.stream = sys.stderr if sys.stderr and sys.stderr.isatty() else None
+
+    def __call__(self) -> None:
+        self.done += 1
+        if self.stream and self.done * 100 // self.total > self.told:
+            self.told = self.done * 100 // self.total
+            say("\r{:3} % des questions, toutes variantes comprises".format(self.told) if self.told < 100 else "\r" + " " * 60 + "\r", self.stream)
 
 
 def check_outputs(outputs: Mapping[str, Optional[str]], inputs: Sequence[str]) -> None:

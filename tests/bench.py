@@ -101,6 +101,11 @@ def bench_copies(copies, rounds, folder):
     seconds = interleaved(rounds, run=run, bare=bare)
     memory = {name: peak_megabytes(command) for name, command in (("run", run), ("bare", bare))}
     size = os.path.getsize(os.path.join(folder, "report.json")) / 1e6
+    if copies == 1:
+        page = os.path.join(folder, "page.html")
+        drawn = interleaved(rounds, with_page=run + ["--html", page], run=run)
+        print("    the page: {:.2f} s more than the run's {:.2f} s, ratio {:.2f}; {:.2f} MB".format(
+            drawn["with_page"] - drawn["run"], drawn["run"], drawn["with_page"] / drawn["run"] - 1, os.path.getsize(page) / 1e6))
     print("{} {} copies, {} words: run {:.2f} s, bare loop {:.2f} s, ratio {:.2f}; {:.2f} µs a question and thousand words; "
           "peak {:.0f} MB against {:.0f}, ratio {:.2f}; report {:.1f} MB".format(
               "(b)" if copies == 1 else "(c)", copies, words, seconds["run"], seconds["bare"], seconds["run"] / seconds["bare"],

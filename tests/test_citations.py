@@ -113,7 +113,7 @@ class Citations(TestCase):
     def test_it_goes_with_output_alone(self):
         for option in ("--case", "--contexts", "--export", "--require", "--baseline"):
             self.assertEqual(run("--citations", REGISTER, option, "x"), (
-                2, "", "--citations ne s'emploie qu'avec --output : un registre se juge sans cas.\n"))
+                2, "", "--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.\n"))
         self.assertEqual(run("--citations", REGISTER, "--output", REGISTER)[0], 2)
 
 

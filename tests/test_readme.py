@@ -38,7 +38,7 @@ class Readme(TestCase):
             process = spawn(*words[1:], cwd=self.folder, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
             self.assertEqual((process.returncode, process.stdout.decode("utf-8")), (0, shown), command)
             compared += 1
-        self.assertEqual(compared, 6)
+        self.assertEqual(compared, 7)
         self.assertIn("variants", json.loads((self.folder / "resultat.json").read_text(encoding="utf-8")))
 
     def test_its_examples_are_sound_cases(self):

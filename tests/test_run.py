@@ -98,8 +98,8 @@ class Usage(TestCase):
     def test_faults_of_the_command_line(self):
         for argv, sentence in (
                 (["--outptu", "x"], "L'option « --outptu » est inconnue. Vouliez-vous dire « --output » ?"),
-                (["cas.json"], "L'option « cas.json » est inconnue. Possibles : --case, --output, --export, --contexts, --require, --baseline, "
-                 "--citations, --self-test, --version, -h, --help."),
+                (["cas.json"], "L'option « cas.json » est inconnue. Possibles : --case, --output, --html, --from, --export, --contexts, --require, "
+                 "--baseline, --citations, --self-test, --version, -h…."),
                 (["--case"], "L'option --case attend une valeur. Voyez --help."),
                 (["--self-test=oui"], "L'option --self-test n'attend pas de valeur. Voyez --help."),
                 (["--out", "x"], "L'option « --out » est inconnue. Vouliez-vous dire « --output » ?"),
@@ -222,6 +222,27 @@ class Consoles(TestCase):
             process = spawn(SCRIPT, "--output", "/dev/fd/{}".format(file.fileno()), pass_fds=[file.fileno()], env=UTF8)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertTrue((self.folder / "journal").read_bytes().startswith(b'avant\n{\n  "atelier"'))
+
+
+class Terminal(TestCase):
+    def test_a_terminal_sees_progress_and_where_the_files_are(self):
+        """A pseudo-terminal as standard error; nothing of it when redirected."""
+        try:
+            import pty
+        except ImportError:
+            self.skipTest("no pseudo-terminal on this system")
+        case = self.write(make_case("Un préavis.\n\n" + "mot " * 200, quote="préavis"))
+        master, slave = pty.openpty()
+        argv = [SCRIPT, "--case", case, "--output", self.folder / "r.json", "--html", self.folder / "p.html"]
+        process = subprocess.run([sys.executable, *map(str, argv)], stdout=subprocess.PIPE, stderr=slave, env=UTF8)
+        os.close(slave)
+        said = os.read(master, 65536).decode("utf-8")
+        os.close(master)
+        self.assertEqual(process.returncode, 0)
+        self.assertRegex(said, r"\r 25 % des questions.*\r 75 % des questions")
+        self.assertTrue(said.replace("\r\n", "\n").endswith("Écrit : {}\nÉcrit : {}\n".format(self.folder / "r.json", self.folder / "p.html")), said)
+        process = spawn(*argv, env=UTF8)
+        self.assertEqual((process.returncode, process.stderr), (0, b""))
 
 
 class Outputs(TestCase):

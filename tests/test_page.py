@@ -1,0 +1,200 @@
+"""The page: drawn from the report alone, exact to the word, whole for every report, and safe whatever a case holds."""
+
+import json
+import re
+import subprocess
+import sys
+import unittest
+from html.parser import HTMLParser
+
+import chroma
+from support import ROOT, TESTS, TestCase, atelier, make_case, question, run
+
+VOID = {"meta", "link", "br", "path"}
+HOSTILE = "<script>alert(1)</script>\"'&<b onload=x>@BODY@"
+
+
+class Outline(HTMLParser):
+    """What a page is made of: tags that match, ids, links, headings in order, texts."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.open, self.ids, self.links, self.headings, self.tags, self.texts = [], [], [], [], [], []
+        self.feed(page)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attributes:
+            if name == "id":
+                self.ids.append(value)
+            if name == "href" and tag == "a":
+                self.links.append(value)
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+class Page(TestCase):
+    def draw(self, path, *options):
+        """The page of a case, sound in form: tags match, ids are unique, links lead somewhere, headings skip no level."""
+        code, _, err = run(*(("--case", path) if path else ()), "--html", self.folder / "page.html", "--output", self.folder / "rapport.json", *options)
+        self.assertEqual(code, 0, err)
+        page = (self.folder / "page.html").read_text(encoding="utf-8")
+        outline = Outline(page)
+        self.assertEqual(len(outline.ids), len(set(outline.ids)))
+        self.assertEqual({link[1:] for link in outline.links} - set(outline.ids), set())
+        self.assertTrue(all(deeper <= level + 1 for level, deeper in zip([0] + outline.headings, outline.headings)))
+        self.assertEqual({tag for tag, _ in outline.tags} & {"script", "iframe", "img", "object", "form"}, set())
+        self.assertNotRegex(page, r"(?i)https?://|@import|url\(")
+        return page, outline
+
+    def test_the_reference_case(self):
+        page, outline = self.draw(None)
+        self.assertLess(len(page.encode("utf-8")), 150_000)
+        self.assertEqual(run("--from", self.folder / "rapport.json", "--html", self.folder / "deux.html"), (0, "", ""))
+        self.assertEqual((self.folder / "deux.html").read_text(encoding="utf-8"), page)
+        text = " ".join(" ".join(outline.texts).split())
+        for words in ("Déplacements professionnels", "14255afaf50f", "top_k 3, budget 120 mots", "4/5", "9/10", "101"):
+            self.assertIn(words, text)
+        self.assertEqual(text.index("Les variantes") < text.index("La matrice") < text.index("Le trajet") < text.index("Les documents"), True)
+
+    def test_the_strip_of_the_train_is_exact_to_the_word(self):
+        page, _ = self.draw(None)
+        strip = re.search(r'<div id="d1-1">(.*?)</figure>', page, re.S).group(1)
+        # three hits of 96, 71 and 96 words make 263; the budget is 120; the exception is words 121 to 142, one hit later: 96 + 121 - 96
+        self.assertIn("--budget:45.6%", strip)
+        self.assertEqual(re.findall(r'<i class="(kept|cut|q)" style="left:([\d.]+)%;width:([\d.]+)%">', strip), [
+            ("kept", "0", "36.5"), ("q", "30", "3.4"),        # [0, 96[, then 79/263 and 9/263
+            ("kept", "36.5", "9.1"), ("cut", "45.6", "17.9"), ("q", "46", "8.4"),  # 24 kept, 47 cut, then 121/263 and 22/263
+            ("cut", "63.5", "36.5")])
+
+    def test_the_passage_where_a_lost_proof_stands_is_drawn(self):
+        page, _ = self.draw(None)
+        strip = re.search(r'<div id="d3-0">(.*?)</figure>', page, re.S).group(1)
+        self.assertIn('<span>sans rang · sejour#0003 · 38 mots</span><span><i class="away" style="left:0%;width:26.4%"></i><i class="q" style="left:0%;width:9.7%"><b>B</b></i>', strip)
+
+    def test_the_words_mark_quotes_and_grey_what_was_cut(self):
+        page, _ = self.draw(None)
+        words = re.findall(r'<p class="words">(.*?)</p>', re.search(r'<div id="d1-1">(.*?)</details>', page, re.S).group(1), re.S)
+        self.assertIn("<mark>Le billet de train est remboursé en seconde classe,</mark> au tarif", words[0])
+        self.assertIn('il est <span class="off">refusé.</span> <span class="off"><mark>La première classe', words[1])
+        self.assertIn("la preuve est trouvée, mais trop loin\u00a0: passages plus courts", page.lower())
+
+    def test_the_matrix_has_a_shape_and_a_word_for_each_state(self):
+        self.assertEqual(list(atelier.SIGNS), list(atelier.STAGE))
+        states = [atelier.COVERED, *atelier.SIGNS.values()]
+        self.assertEqual(len({shape for shape, _ in states}), len({word for _, word in states}))
+        self.assertEqual(len({shape for shape, _ in states}), len(states))
+        page, _ = self.draw(None)
+        matrix = page[page.index('id="matrice"'):page.index('id="trajets"')]
+        self.assertEqual(len(re.findall('<a class="m"', matrix)), 37)
+        self.assertEqual(re.findall(r'<a class="m lost" href="(#d\d-\d)" aria-label="([^"]+)">', matrix), [
+            ("#d1-1", "train_premiere\u00a0: budget"), ("#d3-0", "repas_exclus\u00a0: découpage"), ("#d3-1", "repas_exclus\u00a0: découpage")])
+
+    def test_documents_show_which_limit_cuts_which_quote(self):
+        page, _ = self.draw(None)
+        self.assertIn("<li>repas_exclus\u00a0: coupée au mot 96 par fixe_48_0, fixe_96_0.</li>", page)
+        self.assertEqual(atelier.cut_quotes([[0, 48], [32, 80]], [((30, 40), "a"), ((40, 50), "b"), ((20, 50), "c")]),
+                         ([0, 32, 48, 80], [("c", (20, 50), 32)]))
+        self.assertEqual(atelier.cut_quotes([[0, 48], [48, 80]], [((30, 40), "a"), ((40, 50), "b"), ((48, 49), "c")]), ([0, 48, 80], [("b", (40, 50), 48)]))
+
+    def test_its_french_has_non_breaking_spaces(self):
+        self.assertEqual(atelier.fr("« Oui » : non ; 5 % ? <b>"), "«\u00a0Oui\u00a0»\u00a0: non\u202f; 5\u202f% \u202f?".replace(" \u202f", "\u202f") + " &lt;b&gt;")
+        page, _ = self.draw(None)
+        prose = re.sub(r'<p class="words">.*?</p>|<style>.*?</style>|<h3[^>]*>.*?</h3>', "", page, flags=re.S)
+        self.assertEqual(re.findall(r">[^<]* [;:?!»][^<]*<", prose), [])
+
+    def test_every_report_is_drawn(self):
+        for path in (TESTS / "cas" / "contrats" / "contrats.json", TESTS / "cas" / "mediatheque.json"):
+            self.draw(path)
+        for case in (make_case(question="zzz"), make_case(facts=[], questions=[{"id": "q", "text": "Quel préavis ?", "answerable": False}]),
+                     make_case(facts=[], questions=[]), make_case("日本 語 「鉤括弧」 \u202eabc", quote="語", question="日本"),
+                     make_case(facts=[{"id": "f", "any_of": [{"document": "d", "quote": "trois mois"}, {"document": "d", "quote": "préavis"}]}]),
+                     make_case("mot " * 900 + "préavis trois mois", variants=[{"id": "c", "unit": "chars", "size": 37}, {"id": "p", "unit": "paragraphs"}])):
+            self.draw(self.write(case))
+        for hits in (None, [], ["trois mois."]):
+            line = {"question": "q", "context": ["trois mois."], **({"hits": hits} if hits is not None else {})}
+            self.draw(self.write(make_case()), "--contexts", self.write(json.dumps(line), "moteur.jsonl"))
+
+    def test_citations_have_their_view(self):
+        code, _, err = run("--citations", TESTS / "cas" / "citations.json", "--html", self.folder / "page.html", "--output", self.folder / "rapport.json")
+        self.assertEqual(code, 0, err)
+        page = (self.folder / "page.html").read_text(encoding="utf-8")
+        text = " ".join(Outline(page).texts)
+        for words in ("7/17", "7/19", "15/19", "Soutenue\u00a0: 7", "Non soutenue\u00a0: 9", "À relire\u00a0: 1", "S4\u00a0: hors du contexte, soutient"):
+            self.assertIn(words, text)
+        self.assertEqual(run("--from", self.folder / "rapport.json", "--html", self.folder / "deux.html")[0], 0)
+        self.assertEqual((self.folder / "deux.html").read_text(encoding="utf-8"), page)
+
+    def test_hostile_text_in_every_field(self):
+        case = make_case(title=HOSTILE, filters={"k" + HOSTILE: HOSTILE}, variants=[{"id": "v" + HOSTILE, "unit": "paragraphs"}, {"id": "c", "unit": "chars", "size": 9}],
+                         documents=[{"id": "d" + HOSTILE, "title": HOSTILE, "text": "Le préavis " + HOSTILE + " est de trois mois.", "k" + HOSTILE: HOSTILE}],
+                         facts=[{"id": "f" + HOSTILE, "document": "d" + HOSTILE, "quote": HOSTILE + " est"}, {"id": "g", "document": "d" + HOSTILE, "quote": "trois mois"}],
+                         questions=[{"id": "q" + HOSTILE, "text": HOSTILE + " préavis", "required_facts": ["f" + HOSTILE, "g"], "set": HOSTILE}])
+        page, outline = self.draw(self.write(case))
+        self.assertNotIn("<script", page)
+        self.assertEqual([attributes for _, attributes in outline.tags if "onload" in attributes], [])
+        self.assertIn(HOSTILE, " ".join(outline.texts))
+
+    def test_past_fifty_questions_only_those_that_lost_a_proof_are_detailed(self):
+        text = "\n\n".join("règle{0} vaut mot{0}".format(number) for number in range(60))
+        case = make_case(text, facts=[{"id": "f{}".format(n), "document": "d", "quote": "mot{}".format(n)} for n in range(60)], questions=[
+            {"id": "q{}".format(n), "text": "règle{} ?".format(n if n % 2 else "perdue"), "required_facts": ["f{}".format(n)]} for n in range(60)],
+            variants=[{"id": "p", "unit": "paragraphs"}])
+        page, outline = self.draw(self.write(case))
+        self.assertEqual((page.count("<article"), page.count("<details"), page.count('<a class="m')), (30, 30, 30))
+        self.assertIn("30 questions sans preuve perdue\u00a0: dans la matrice seulement.", page)
+        self.assertEqual(page.count("<tr>"), 1 + 1 + 1 + 60)
+
+    def test_what_goes_with_it(self):
+        for argv, sentence in ((["--from", "x"], "--from s'emploie avec --html, et lui seul : le rapport contient déjà tout."),
+                               (["--from", "x", "--html", "y", "--case", "z"], "--from s'emploie avec --html, et lui seul : le rapport contient déjà tout."),
+                               (["--self-test", "--html", "x"], "--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")):
+            self.assertEqual(run(*argv), (2, "", sentence + "\n"))
+        for text in ("[]", "{}", '{"case": {}}', '{"citations": {}}', "1"):
+            path = self.write(text, "x.json")
+            self.assertEqual(run("--from", path, "--html", self.folder / "y"), (
+                2, "", "{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.\n".format(path)))
+        self.assertEqual(run("--from", self.write("{", "x.json"), "--html", self.folder / "y")[0], 2)
+        self.assertEqual(run("--html", ROOT / "cas_fr.json")[0], 2)
+        self.assertEqual(run("--html", self.folder / "y", "--output", self.folder / "y")[0], 2)
+        self.assertFalse((self.folder / "y").exists())
+
+    def test_it_can_be_cut_out_and_the_rest_still_works(self):
+        source = (ROOT / "atelier.py").read_text(encoding="utf-8")
+        start, end = source.index("# --- 11. Page"), source.index("# --- 12. Guards")
+        (self.folder / "atelier.py").write_text(source[:start] + source[end:], encoding="utf-8")
+        (self.folder / "cas_fr.json").write_bytes((ROOT / "cas_fr.json").read_bytes())
+        (self.folder / "README.md").write_bytes((ROOT / "README.md").read_bytes())
+        (self.folder / "tests").mkdir()
+        for name in ("support", "chroma", "test_guards", "test_inputs", "test_refusals", "test_structure", "test_contexts", "test_citations"):
+            (self.folder / "tests" / (name + ".py")).write_bytes((TESTS / (name + ".py")).read_bytes())
+        (self.folder / "tests" / "cas").symlink_to(TESTS / "cas")
+        process = subprocess.run([sys.executable, "-m", "unittest", "discover", "-s", "tests"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        said = process.stdout.decode("utf-8")
+        self.assertEqual(process.returncode, 0, said[-3000:])
+        self.assertGreater(int(re.search(r"Ran (\d+) tests", said).group(1)), 100)
+
+    @unittest.skipUnless(chroma.FOLDER.is_dir(), "real data absent: {}".format(chroma.FOLDER.name))
+    def test_five_hundred_questions_stay_under_five_megabytes(self):
+        path = self.write(chroma.make_case(stop_words=chroma.ENGLISH_STOP_WORDS))
+        run("--case", path, "--html", self.folder / "page.html")
+        size = (self.folder / "page.html").stat().st_size
+        self.assertLess(size * 500 / 472, 5_000_000)
+        self.assertGreater(size, 1_000_000)
+
+
+if __name__ == "__main__":
+    unittest.main()
