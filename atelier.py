@@ -2427,6 +2427,7 @@ def export_passages(case: Case) -> Iterator[str]:
 RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit", "irrelevant": "hors sujet",
              "review": "à relire"}  # human judgements: none is inferred
 VERDICTS = {"supported": "soutenue", "review": "à relire", "unsupported": "non soutenue"}
+CLAIMS = {"supported": "Affirmations soutenues", "review": "Affirmations à relire", "unsupported": "Affirmations non soutenues"}
 STATUSES = {"source_missing": "source inconnue", "not_in_context": "hors du contexte", "revision_mismatch": "autre révision",
             "content_mismatch": "autre texte", "valid": "valide"}
 FRACTIONS = (("claim_support", "affirmations soutenues"), ("citation_usefulness", "citations valides qui soutiennent"),
@@ -2976,15 +2977,16 @@ def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> I
         yield '<tr><th scope="row">{}</th><td class="n">{}<span class="bar"><i style="width:{:.1f}%"></i></span></td></tr>'.format(
             fr(label), citations[key]["fraction"], 100 * part / whole if whole else 0)
     yield "</tbody></table></section>"
-    for verdict, label in VERDICTS.items():
+    for verdict, label in CLAIMS.items():
         claims = [claim for claim in citations["claims"] if claim["verdict"] == verdict]
-        yield "<section><h2>{}</h2>".format(fr("{} : {}".format(label.capitalize(), len(claims))))
-        for claim in claims:
-            yield "<h3>{}</h3><ul>".format(escape(claim["id"]))
-            for each in claim["citations"]:
-                yield "<li>{}</li>".format(fr("{} : {}, {}{}".format(
-                    each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]], ", répétée" if each["duplicate"] else "")))
-            yield "</ul>" if claim["citations"] else "<li>sans citation</li></ul>"
+        yield "<section><h2>{}</h2>".format(fr("{} : {}".format(label, len(claims))))
+        if claims:
+            yield '<table><thead><tr><th scope="col">affirmation</th><th scope="col">citations</th></tr></thead><tbody>'
+            for claim in claims:
+                told = [fr("{} : {}, {}{}".format(each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]],
+                                                 ", répétée" if each["duplicate"] else "")) for each in claim["citations"]]
+                yield '<tr><th scope="row" class="id">{}</th><td class="id">{}</td></tr>'.format(escape(claim["id"]), "<br>".join(told) or "sans citation")
+            yield "</tbody></table>"
         yield "</section>"
     yield "</main>"
 

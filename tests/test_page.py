@@ -133,7 +133,7 @@ class Page(TestCase):
         self.assertEqual(code, 0, err)
         page = (self.folder / "page.html").read_text(encoding="utf-8")
         text = " ".join(Outline(page).texts)
-        for words in ("7/17", "7/19", "15/19", "Soutenue\u00a0: 7", "Non soutenue\u00a0: 9", "À relire\u00a0: 1", "S4\u00a0: hors du contexte, soutient"):
+        for words in ("7/17", "7/19", "15/19", "Affirmations soutenues\u00a0: 7", "Affirmations non soutenues\u00a0: 9", "Affirmations à relire\u00a0: 1", "S4\u00a0: hors du contexte, soutient"):
             self.assertIn(words, text)
         self.assertEqual(run("--from", self.folder / "rapport.json", "--html", self.folder / "deux.html")[0], 0)
         self.assertEqual((self.folder / "deux.html").read_text(encoding="utf-8"), page)
