@@ -1771,13 +1771,13 @@ def describe_outcome(documents: Mapping[str, Document], slice_text: Callable[...
 def describe_hit(documents: Mapping[str, Document], hit: Hit, slice_text: Callable[..., str]) -> Dict[str, Any]:
     passage = hit.passage
     return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words, "heading_words": passage.heading_words,
-            "kept_words": hit.kept, "score": hit.score and round(hit.score, 9),
+            "lead_words": passage.lead, "kept_words": hit.kept, "score": hit.score and round(hit.score, 9),
             "sections": [section.title for section in sections_of(documents[passage.span.document], passage)], "text": slice_text(passage)}
 
 
 def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Dict[str, Any]:
     return {"rank": hit.rank, "passage": hit.passage.id, **span._asdict(), "words": hit.kept,
-            "heading_words": min(hit.kept, hit.passage.heading_words), "truncated": hit.kept < hit.passage.words,
+            "heading_words": min(hit.kept, hit.passage.heading_words), "lead_words": min(hit.kept, hit.passage.lead), "truncated": hit.kept < hit.passage.words,
             "text": slice_text(hit.passage, hit.kept)}
 
 
@@ -2649,17 +2649,22 @@ figure{margin:.8rem 0}
 .cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
 .away{border-style:dashed}
 .row>:last-child>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
-.q b{position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;color:var(--proof)}
+.q b{white-space:nowrap;position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;color:var(--proof)}
 .row>:last-child>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
 .row>:last-child>.tag.before{transform:translateX(-100%)}
+.strip>.first>:last-child,.strip>.away-row>:last-child{background-image:none}.strip>.away-row>:last-child::after{display:none}
 .row>:last-child svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
 .row>:last-child>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost);print-color-adjust:exact;-webkit-print-color-adjust:exact}
-figcaption span{margin-right:1.2rem}
+.row>:last-child>.o{top:1rem;min-width:3px;background:var(--proof);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+figcaption{font-size:.8rem}figcaption span{display:inline-block;margin-right:1.2rem}
+.m small{color:var(--soft);font-size:.75rem}
+[id]{scroll-margin-top:1rem}
+@media (forced-colors:active){.kept,.cut,.bar i,.p,.o{forced-color-adjust:none}}
 .words{background:var(--wash);padding:.6rem .8rem;margin:.5rem 0;font-size:.9rem;overflow-wrap:anywhere;white-space:pre-line}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
 .off{color:var(--soft);font-style:italic}
 @media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}.row>:last-child{height:2.2rem}dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
-@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}details{break-inside:avoid}.words{border:1px solid var(--line)}}
+@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}figure,.words{break-inside:avoid}h2,h3,summary{break-after:avoid}.words{border:1px solid var(--line)}details::details-content{content-visibility:visible;block-size:auto}}
 """
 PAGE = """<!DOCTYPE html>
 <html lang="fr">
@@ -2677,11 +2682,13 @@ PAGE = """<!DOCTYPE html>
 </html>
 """
 COVERED = ("●", "couverte")
+NOTHING_FOUND = {"no_term": "Aucun mot à chercher.", "no_match": "Aucun passage ne partage un mot avec la question.",
+                 "no_document": "Les filtres n'admettent aucun document.", None: "Rien n'a été envoyé."}
 SIGNS = {"filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"), "split_at_boundary": ("◇", "découpage"),
          "not_matched": ("□", "sans mot commun"), "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée")}
 DETAILED_QUESTIONS = 50  # beyond, only those that lost a proof are detailed
 SHOWN_WORDS = 200        # of what the budget cut from a passage
-FIRST_WORDS = 8          # of a passage without proof, on a long page
+AROUND_WORDS = 15        # on each side of a quote, on a long page
 DRAWN_QUOTES = 40        # one a line; beyond, all on one
 
 
@@ -2703,6 +2710,11 @@ def draw_page(report: Mapping[str, Any]) -> Iterator[str]:
     yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
     yield from draw_citations(report["citations"], report) if "citations" in report else draw_report(report, title)
     yield tail
+
+
+def bdi(text: Any) -> str:
+    """A name of the case, which may be of a script that runs the other way."""
+    return "<bdi>{}</bdi>".format(escape(text))
 
 
 def draw_report(report: Mapping[str, Any], title: str) -> Iterator[str]:
@@ -2754,7 +2766,7 @@ def draw_variants(report: Mapping[str, Any]) -> Iterator[str]:
                                    (summary["redundant_words"], summary["redundant_words"], summary["words_sent"])):
             text = "–" if value is None and not whole else "{}/{}".format(part, whole) if value is None else value
             bar = '<span class="bar"><i style="width:{:.1f}%"></i></span>'.format(100 * part / whole) if whole else ""
-            yield '<td class="n">{}{}</td>'.format(text, bar)
+            yield '<td class="n">{}{}</td>'.format(escape(text), bar)
         yield "</tr>"
     yield "</tbody></table></section></section>"
 
@@ -2776,10 +2788,9 @@ def draw_matrix(variants: Sequence[Mapping[str, Any]], linked: FrozenSet[int]) -
         for rank, variant in enumerate(variants):
             marks = ""
             for fact in variant["questions"][number]["facts"]:
-                text = '<b aria-hidden="true">{}</b>{}'.format(*sign_of(fact))
-                name = "{} : {}".format(fact["id"], sign_of(fact)[1])
+                text = '<b aria-hidden="true">{}</b>{} <small>{}</small>'.format(*sign_of(fact), bdi(fact["id"]))
                 lost = " lost" if fact["loss"] else ""
-                marks += ('<a class="m{}" href="#d{}-{}" aria-label="{}">{}</a>'.format(lost, number, rank, fr(name), text) if number in linked
+                marks += ('<a class="m{}" href="#d{}-{}">{}</a>'.format(lost, number, rank, text) if number in linked
                           else '<span class="m{}">{}</span>'.format(lost, text))
             yield '<td><div class="marks">{}</div></td>'.format(marks or '<span class="soft">sans preuve exigée</span>')
         yield "</tr>"
@@ -2801,8 +2812,8 @@ def draw_question(number: int, variants: Sequence[Mapping[str, Any]], budget: in
             continue
         yield '<details{}><summary>{} – <span{}>{}</span></summary><div id="d{}-{}">'.format(
             " open" if lost and not brief else "", escape(variant["id"]), ' class="lost"' if lost else "", fr(state), number, rank)
-        yield from draw_strip(variant, asked, budget)
-        yield from draw_words(asked, brief)
+        yield from draw_strip(variant, asked, budget, brief)
+        yield from draw_words(variant, asked, brief)
         yield "</div></details>"
     yield "</article>"
 
@@ -2818,41 +2829,72 @@ def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> 
     return '<i class="{}" style="left:{:g}%{}">{}</i>'.format(kind, left, ";width:{:g}%".format(width) if end > start else "", inside)
 
 
-def draw_strip(variant: Mapping[str, Any], question: Mapping[str, Any], budget: int) -> Iterator[str]:
-    """The hits to scale, one after the other, the budget across them, and the passages where lost proofs really stand."""
-    hits = question["hits_before_budget"]
-    if hits is None:
-        hits = [dict(kept, kept_words=kept["words"]) for kept in question["context"]]
-    away = [(letter, fact, *place) for letter, fact in letters(question["facts"]) for place in places_away(variant, fact, {hit["passage"] for hit in hits})]
-    scale = max([budget, sum(hit["words"] for hit in hits)] + [end - start for _, _, _, start, end in away])
-    if not hits and not away:
-        yield "<p>{}</p>".format(fr("Aucun passage trouvé."))
+def rows_of(variant: Mapping[str, Any], question: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """What the strip and the words show, in order: the hits; of another engine, what it sent, then what it found and left."""
+    hits = question["hits_before_budget"] or []
+    if variant["chunking"] is not None:
+        return hits
+    found = {hit["passage"]: hit for hit in hits}
+    sent = {kept["passage"]: kept for kept in question["context"]}
+    return ([{**found.get(kept["passage"], kept), "rank": kept["rank"], "kept_words": kept["words"]} for kept in question["context"]]
+            + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in sent])
+
+
+def places_in(row: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]) -> List[Tuple[str, int, int]]:
+    """(letter, start, end) of the quotes in a row's passage, in its own words, those put before it counted."""
+    placed = []
+    for letter, fact in letters(facts):
+        start, end = max(fact["start"], row["start"]), min(fact["end"], row["end"])
+        if fact["document"] == row["document"] and start < end:
+            placed.append((letter, row["lead_words"] + start - row["start"], row["lead_words"] + end - row["start"]))
+    return placed
+
+
+def draw_strip(variant: Mapping[str, Any], question: Mapping[str, Any], budget: int, brief: bool) -> Iterator[str]:
+    """The hits to scale, one after the other, the budget across them, and the passages where lost proofs really stand.
+
+    brief: passages without proof that follow one another share a line.
+    """
+    facts, rows = question["facts"], rows_of(variant, question)
+    away = [(letter, fact, *place) for letter, fact in letters(facts) for place in places_away(variant, fact, {row["passage"] for row in rows})]
+    scale = max([budget, sum(row["words"] for row in rows)] + [end - start for _, _, _, start, end in away])
+    if not rows and not away:
+        yield "<p>{}</p>".format(fr(NOTHING_FOUND[question["no_hits"]]))
         return
-    told = "{}, {} ; budget de {}. Les preuves sont dites en légende.".format(
-        counted(len(hits), "passage"), counted(sum(hit["words"] for hit in hits), "mot"), counted(budget, "mot"))
-    yield '<figure><div class="strip" role="img" style="--budget:{:.1f}%" aria-label="{}">'.format(100 * budget / scale, fr(told))
-    yield draw_row("", box("tag before" if budget * 2 > scale else "tag", budget, budget, scale, fr("budget : {}".format(counted(budget, "mot")))))
-    before = 0
-    for hit in hits:
-        lead = hit["words"] - (hit["end"] - hit["start"])
-        lead = hit["heading_words"] + (lead - hit["heading_words"] > 1)
-        boxes = box("kept", before, before + hit["kept_words"], scale) if hit["kept_words"] else ""
-        boxes += box("cut", before + hit["kept_words"], before + hit["words"], scale) if hit["kept_words"] < hit["words"] else ""
-        for letter, fact in letters(question["facts"]):
-            start, end = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
-            if fact["document"] == hit["document"] and start < end:
-                boxes += box("q", before + lead + start - hit["start"], before + lead + end - hit["start"], scale, "<b>{}</b>".format(letter))
-        yield draw_row("{} · {} · {}".format(hit["rank"], hit["passage"], counted(hit["words"], "mot")), boxes)
-        before += hit["words"]
+    yield '<figure><div class="strip" style="--budget:{:g}%">'.format(round(100 * budget / scale, 1))
+    tag = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale, fr("budget : {}".format(counted(budget, "mot"))))
+    yield '<div class="row first"><span></span><span>{}</span></div>'.format(tag)
+    before, group = 0, []
+    for row in rows + [None]:
+        if group and (row is None or not brief or places_in(row, facts) or places_in(group[-1], facts)):
+            yield draw_passages(group, before, scale, facts)
+            before, group = before + sum(each["words"] for each in group), []
+        group.append(row)
     for letter, fact, label, start, end in away:
-        boxes = box("away", 0, end - start, scale)
-        yield draw_row(label, boxes + box("q", max(0, fact["start"] - start), min(end, fact["end"]) - start, scale, "<b>{}</b>".format(letter)))
-    caption = " ".join("<span>{}</span>".format(fr("{} : {}, {}".format(letter, fact["id"], sign_of(fact)[1]))) for letter, fact in letters(question["facts"]))
+        place = max(0, fact["start"] - start), min(end, fact["end"]) - start
+        told = "{}, mots {} à {}".format(letter, place[0] + 1, place[1])
+        yield draw_row(label, box("away", 0, end - start, scale) + box("q", *place, scale, "<b>{}</b>".format(letter)), told, " away-row")
+    caption = " ".join("<span>{}</span>".format(fr("{} : {}, {}".format(letter, fact["id"], sign_of(fact)[1]))) for letter, fact in letters(facts))
     yield "</div><figcaption>{}</figcaption></figure>".format(caption)
 
 
-def draw_row(label: str, boxes: str) -> str:
-    return '<div class="row"><span>{}</span><span>{}</span></div>'.format(escape(label), boxes)
+def draw_passages(group: Sequence[Mapping[str, Any]], before: int, scale: int, facts: Sequence[Mapping[str, Any]]) -> str:
+    """A row of the strip: one passage, or several without proof; before is the number of words ahead of it."""
+    words, kept = sum(row["words"] for row in group), sum(row["kept_words"] for row in group)
+    boxes = box("kept", before, before + kept, scale) if kept else ""
+    boxes += box("cut", before + kept, before + words, scale) if kept < words else ""
+    told = ["{}, {}".format(counted(kept, "mot envoyé"), counted(words - kept, "coupé"))]
+    for letter, start, end in places_in(group[0], facts):
+        boxes += box("q", before + start, before + end, scale, "<b>{}</b>".format(letter))
+        told.append("{}, mots {} à {}".format(letter, start + 1, end))
+    label = "{} · {} · {}".format(group[0]["rank"], group[0]["passage"], counted(words, "mot")) if len(group) == 1 else "{} à {} · {}".format(
+        group[0]["rank"], group[-1]["rank"], counted(words, "mot"))
+    return draw_row(label, boxes, " ; ".join(told))
+
+
+def draw_row(label: str, boxes: str, told: str, kind: str = "") -> str:
+    """A label, and a track of boxes with the words that say the same."""
+    return '<div class="row{}"><span>{}</span><span role="img" aria-label="{}">{}</span></div>'.format(kind, bdi(label), fr(told), boxes)
 
 
 def places_away(variant: Mapping[str, Any], fact: Mapping[str, Any], found: Iterable[str]) -> Iterator[Tuple[str, int, int]]:
@@ -2867,55 +2909,47 @@ def places_away(variant: Mapping[str, Any], fact: Mapping[str, Any], found: Iter
             yield "{} · {} · {}".format(rank, each["passage"], counted(end - start, "mot")), start, end
 
 
-def draw_words(question: Mapping[str, Any], brief: bool) -> Iterator[str]:
+def draw_words(variant: Mapping[str, Any], question: Mapping[str, Any], brief: bool) -> Iterator[str]:
     """What was sent, its quotes marked, what the budget cut greyed, and each loss in a sentence with what to try next.
 
-    brief: of a passage that holds no part of a quote, only the first words.
+    brief: only the words around the quotes.
     """
     facts, room = question["facts"], SHOWN_WORDS
-    for hit in question["hits_before_budget"] or [dict(kept, kept_words=kept["words"]) for kept in question["context"]]:
-        shown_words = min(hit["words"], hit["kept_words"] + room)
-        if brief and not any(fact["document"] == hit["document"] and max(fact["start"], hit["start"]) < min(fact["end"], hit["end"]) for fact in facts):
-            shown_words = min(hit["words"], FIRST_WORDS)
-        room -= max(0, shown_words - hit["kept_words"])
-        yield '<p class="words"><span class="lab">{}</span>\n{}</p>'.format(
-            escape("{} · {}".format(hit["rank"], hit["passage"])), mark_words(hit, facts, shown_words))
+    for row in rows_of(variant, question):
+        places = [(start, end) for _, start, end in places_in(row, facts)]
+        shown_words = min(row["words"], row["kept_words"] + room)
+        room -= shown_words - row["kept_words"]
+        around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places] if brief else [(0, shown_words)]
+        around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
+        if around:
+            yield '<p class="words" dir="auto"><span class="lab">{}</span>\n{}</p>'.format(
+                bdi("{} · {}".format(row["rank"], row["passage"])), mark_words(row, places, around))
     for fact in facts:
         if fact["loss"]:
             stage = STAGE[fact["loss"]["stage"]]
-            yield '<p><span class="lost">{}</span> {}{}</p>'.format(
-                fr("{} : {} ({}).".format(fact["id"], stage.label, detail_of(fact["loss"]))), fr("« {} »".format(fact["quote"])),
+            yield '<p><span class="lost">{}</span> «\u00a0<bdi>{}</bdi>\u00a0»{}</p>'.format(
+                fr("{} : {} ({}).".format(fact["id"], stage.label, detail_of(fact["loss"]))), escape(fact["quote"]),
                 "" if brief else "<br>" + fr(stage.advice))
 
 
-def mark_words(hit: Mapping[str, Any], facts: Sequence[Mapping[str, Any]], shown_words: int) -> str:
-    """The first words of a hit's text: quotes marked, those beyond the budget greyed; the rest is counted."""
-    words = list(WORD.finditer(hit["text"]))
-    lead = find_lead(hit, [word.group() for word in words], facts)
-    limits = {0, hit["kept_words"], shown_words}  # where the look of the text may change
-    quoted = [(max(fact["start"], hit["start"]) - hit["start"] + lead, min(fact["end"], hit["end"]) - hit["start"] + lead)
-              for fact in facts if fact["document"] == hit["document"]]
-    limits.update(limit for place in quoted if place[0] < place[1] for limit in place)
-    text, edges = "", sorted(limit for limit in limits if limit <= shown_words)
+def mark_words(row: Mapping[str, Any], places: Sequence[Tuple[int, int]], around: Sequence[Tuple[int, int]]) -> str:
+    """The words of a passage that stand in around: quotes marked, those beyond the budget greyed; what is left out is counted."""
+    words, kept = list(WORD.finditer(row["text"])), row["kept_words"]
+    limits = {0, len(words), min(kept, len(words))} | {min(limit, len(words)) for pair in [*places, *around] for limit in pair}
+    text, edges, left = "", sorted(limits), 0
     for start, end in zip(edges, edges[1:]):
-        part = escape(hit["text"][words[start].start():words[end - 1].end()])
-        part = "<mark>{}</mark>".format(part) if any(first <= start < last for first, last in quoted) else part
-        gap = hit["text"][words[start - 1].end():words[start].start()] if start else ""
-        text += gap + ('<span class="off">{}</span>'.format(part) if start >= hit["kept_words"] else part)
-    rest = len(words) - shown_words
-    return text + (' <span class="off">{}</span>'.format(fr("… {}".format(counted(rest, "mot")))) if rest else "")
+        if not any(first <= start < last for first, last in around):
+            left += end - start
+            continue
+        text += left_out(left) if left else row["text"][words[start - 1].end():words[start].start()] if start else ""
+        part, left = escape(row["text"][words[start].start():words[end - 1].end()]), 0
+        part = "<mark>{}</mark>".format(part) if any(first <= start < last for first, last in places) else part
+        text += '<span class="off">{}</span>'.format(part) if start >= kept else part
+    return text + (left_out(left) if left else "")
 
 
-def find_lead(hit: Mapping[str, Any], words: Sequence[str], facts: Sequence[Mapping[str, Any]]) -> int:
-    """How many words of a hit's text stand before its first whole one: its heading and, in a raw window, half a word."""
-    halves = len(words) - hit["heading_words"] - (hit["end"] - hit["start"])
-    if halves != 1:
-        return hit["heading_words"] + halves // 2
-    for fact in facts:  # one half: before or after, as the words of a quote tell
-        at = max(fact["start"], hit["start"])
-        if fact["document"] == hit["document"] and at < min(fact["end"], hit["end"]):
-            return hit["heading_words"] + (fact["quote"].split()[at - fact["start"]] not in words[hit["heading_words"] + at - hit["start"]])
-    return hit["heading_words"]
+def left_out(words: int) -> str:
+    return ' <span class="off">{}</span> '.format(fr("… {} …".format(counted(words, "mot"))))
 
 
 def draw_documents(documents: Sequence[Mapping[str, Any]], variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -2923,41 +2957,49 @@ def draw_documents(documents: Sequence[Mapping[str, Any]], variants: Sequence[Ma
     yield '<section id="documents"><h2>Les documents</h2><p>{}</p>'.format(
         fr("Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des passages, les cadres les preuves ; "
            "celles qu'une limite coupe sont soulignées sur la ligne de la variante."))
-    quotes: Dict[str, Dict[Tuple[int, int], str]] = {}
-    for question in variants[0]["questions"]:
+    quotes: Dict[str, Dict[Tuple[int, int, str], None]] = {}
+    for question in (question for variant in variants[:1] for question in variant["questions"]):
         for fact in question["facts"]:
-            quotes.setdefault(fact["document"], {})[fact["start"], fact["end"]] = fact["id"]
+            for each in fact.get("alternatives", [fact]):
+                quotes.setdefault(each["document"], {})[each["start"], each["end"], fact["id"]] = None
     for document in documents:
-        own = sorted(quotes.get(document["id"], {}).items())
-        yield '<h3>{}</h3><p class="soft">{}</p>'.format(escape(document["id"]), fr("{}, {}".format(
-            counted(document["words"], "mot"), counted(len(own), "preuve"))))
-        yield '<figure><div role="img" aria-label="{}">'.format(fr("Limites des passages et place des preuves dans {}".format(document["id"])))
-        broken = []
-        for variant in variants:
-            if variant["passages"] is not None:
-                limits, split = cut_quotes(variant["passages"][document["id"]], own)
-                broken += [(id, limit, variant["id"]) for id, _, limit in split]
-                under = "".join(box("p", *place, document["words"]) for _, place, _ in split)
-                yield draw_row(variant["id"], draw_path("M{} 6v20", limits, document["words"]) + under)
-        if len(own) > DRAWN_QUOTES:
-            yield draw_row("les preuves", "".join(box("p", *place, document["words"]) for place, _ in own))
-        for (start, end), id in own if len(own) <= DRAWN_QUOTES else ():
-            yield draw_row("{} ({}-{})".format(id, start, end - 1), box("q", start, end, document["words"]))
-        yield "</div></figure>"
-        told = ["<li>{}</li>".format(fr("{} : coupée au mot {} par {}.".format(id, limit, ", ".join(
-            variant for other, at, variant in broken if (other, at) == (id, limit))))) for id, limit in dict.fromkeys((id, limit) for id, limit, _ in broken)]
-        yield "<ul>{}</ul>".format("".join(told)) if 0 < len(told) <= DRAWN_QUOTES else ""
+        yield from draw_document(document, sorted(quotes.get(document["id"], ())), [variant for variant in variants if variant["passages"] is not None])
     yield "</section>"
 
 
-def cut_quotes(passages: Sequence[Sequence[int]], quotes: Iterable[Tuple[Tuple[int, int], str]]) -> Tuple[List[int], List[Tuple[str, Tuple[int, int], int]]]:
-    """(limits of the passages, [(fact id, place, first limit inside)] of the quotes that no passage holds whole)."""
-    limits = sorted({limit for passage in passages for limit in passage})
+def draw_document(document: Mapping[str, Any], quotes: Sequence[Tuple[int, int, str]], variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """One document: quotes are (start, end, fact id)."""
+    total = document["words"]
+    yield '<h3>{}</h3><p class="soft">{}</p><figure>'.format(bdi(document["id"]), fr("{}, {}".format(counted(total, "mot"), counted(len(quotes), "preuve"))))
+    broken: Dict[Tuple[str, str], List[str]] = {}
+    for variant in variants:
+        limits, split = cut_quotes(variant["passages"][document["id"]], quotes)
+        for start, end, id, where in split:
+            broken.setdefault((id, where), []).append(variant["id"])
+        under = "".join(box("p", start, end, total) for start, end, _, _ in split)
+        told = "{}, limites aux mots {}".format(counted(len(limits) - 1, "passage"), ", ".join(map(str, limits[:20])) + (", …" if len(limits) > 20 else ""))
+        yield draw_row(variant["id"], draw_path("M{} 6v20", limits, total) + under, told)
+    if len(quotes) > DRAWN_QUOTES:
+        yield draw_row("les preuves", "".join(box("o", start, end, total) for start, end, _ in quotes), counted(len(quotes), "preuve"))
+    for start, end, id in quotes if len(quotes) <= DRAWN_QUOTES else ():
+        yield draw_row("{} · {}–{}".format(id, start, end - 1), box("q", start, end, total), "mots {} à {}".format(start, end - 1))
+    yield "</figure>"
+    if broken:
+        more = len(broken) - DRAWN_QUOTES
+        yield "<ul>{}{}</ul>".format("".join("<li>{}</li>".format(fr("{} : {} par {}.".format(id, where, ", ".join(ids))))
+                                             for (id, where), ids in islice(broken.items(), DRAWN_QUOTES)),
+                                     "<li>{}</li>".format(fr("et {}.".format(counted(more, "autre")))) if more > 0 else "")
+
+
+def cut_quotes(passages: Sequence[Sequence[int]], quotes: Iterable[Tuple[int, int, str]]) -> Tuple[List[int], List[Tuple[int, int, str, str]]]:
+    """(limits of the passages, [(start, end, fact id, where it is cut, in French)] of the quotes that no passage holds whole)."""
+    limits, starts = sorted({limit for passage in passages for limit in passage}), [first for first, _ in passages]
     split = []
-    for (start, end), id in quotes:
+    for start, end, id in quotes:
         inside = limits[bisect_right(limits, start):bisect_left(limits, end)]
-        if inside and not any(first <= start and end <= last for first, last in passages):
-            split.append((id, (start, end), inside[0]))
+        at = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
+        if not at or passages[at - 1][1] < end:
+            split.append((start, end, id, "coupée au mot {}".format(inside[0]) if inside else "laissée de côté, ou coupée dans un mot,"))
     return limits, split
 
 
@@ -2975,7 +3017,7 @@ def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> I
     for key, label in FRACTIONS:
         part, whole = citations[key]["numerator"], citations[key]["denominator"]
         yield '<tr><th scope="row">{}</th><td class="n">{}<span class="bar"><i style="width:{:.1f}%"></i></span></td></tr>'.format(
-            fr(label), citations[key]["fraction"], 100 * part / whole if whole else 0)
+            fr(label), escape(citations[key]["fraction"]), 100 * part / whole if whole else 0)
     yield "</tbody></table></section>"
     for verdict, label in CLAIMS.items():
         claims = [claim for claim in citations["claims"] if claim["verdict"] == verdict]

@@ -1,6 +1,7 @@
 """The page: drawn from the report alone, exact to the word, whole for every report, and safe whatever a case holds."""
 
 import json
+import random
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import chroma
 from support import ROOT, TESTS, TestCase, atelier, make_case, question, run
 
 VOID = {"meta", "link", "br", "path"}
+DRAW = random.Random(8)
 HOSTILE = "<script>alert(1)</script>\"'&<b onload=x>@BODY@"
 
 
@@ -75,6 +77,8 @@ class Page(TestCase):
         strip = re.search(r'<div id="d1-1">(.*?)</figure>', page, re.S).group(1)
         # three hits of 96, 71 and 96 words make 263; the budget is 120; the exception is words 121 to 142, one hit later: 96 + 121 - 96
         self.assertIn("--budget:45.6%", strip)
+        self.assertEqual(re.findall(r'aria-label="([^"]+)"', strip), ["96 mots envoyés\u202f; 0 coupé\u202f; A, mots 80 à 88".replace("\u202f; 0", ", 0"),
+                                                                      "24 mots envoyés, 47 coupés\u202f; B, mots 26 à 47", "0 mot envoyé, 96 coupés"])
         self.assertEqual(re.findall(r'<i class="(kept|cut|q)" style="left:([\d.]+)%;width:([\d.]+)%">', strip), [
             ("kept", "0", "36.5"), ("q", "30", "3.4"),        # [0, 96[, then 79/263 and 9/263
             ("kept", "36.5", "9.1"), ("cut", "45.6", "17.9"), ("q", "46", "8.4"),  # 24 kept, 47 cut, then 121/263 and 22/263
@@ -83,13 +87,16 @@ class Page(TestCase):
     def test_the_passage_where_a_lost_proof_stands_is_drawn(self):
         page, _ = self.draw(None)
         strip = re.search(r'<div id="d3-0">(.*?)</figure>', page, re.S).group(1)
-        self.assertIn('<span>sans rang · sejour#0003 · 38 mots</span><span><i class="away" style="left:0%;width:26.4%"></i><i class="q" style="left:0%;width:9.7%"><b>B</b></i>', strip)
+        self.assertIn('<div class="row away-row"><span><bdi>sans rang · sejour#0003 · 38 mots</bdi></span><span role="img" aria-label="B, mots 1 à 14">'
+                      '<i class="away" style="left:0%;width:26.4%"></i><i class="q" style="left:0%;width:9.7%"><b>B</b></i>', strip)
 
     def test_the_words_mark_quotes_and_grey_what_was_cut(self):
         page, _ = self.draw(None)
-        words = re.findall(r'<p class="words">(.*?)</p>', re.search(r'<div id="d1-1">(.*?)</details>', page, re.S).group(1), re.S)
+        words = re.findall(r'<p class="words" dir="auto">(.*?)</p>', re.search(r'<div id="d1-1">(.*?)</details>', page, re.S).group(1), re.S)
         self.assertIn("<mark>Le billet de train est remboursé en seconde classe,</mark> au tarif", words[0])
         self.assertIn('il est <span class="off">refusé.</span> <span class="off"><mark>La première classe', words[1])
+        # the cut part is shown for 200 words: 47 of the second passage, all 96 of the third
+        self.assertNotIn("…", "".join(words))
         self.assertIn("la preuve est trouvée, mais trop loin\u00a0: passages plus courts", page.lower())
 
     def test_the_matrix_has_a_shape_and_a_word_for_each_state(self):
@@ -100,20 +107,86 @@ class Page(TestCase):
         page, _ = self.draw(None)
         matrix = page[page.index('id="matrice"'):page.index('id="trajets"')]
         self.assertEqual(len(re.findall('<a class="m"', matrix)), 37)
-        self.assertEqual(re.findall(r'<a class="m lost" href="(#d\d-\d)" aria-label="([^"]+)">', matrix), [
-            ("#d1-1", "train_premiere\u00a0: budget"), ("#d3-0", "repas_exclus\u00a0: découpage"), ("#d3-1", "repas_exclus\u00a0: découpage")])
+        self.assertEqual(re.findall(r'<a class="m lost" href="(#d\d-\d)"><b aria-hidden="true">(.)</b>(\w+) <small><bdi>(\w+)</bdi>', matrix), [
+            ("#d1-1", "◐", "budget", "train_premiere"), ("#d3-0", "◇", "découpage", "repas_exclus"), ("#d3-1", "◇", "découpage", "repas_exclus")])
 
     def test_documents_show_which_limit_cuts_which_quote(self):
         page, _ = self.draw(None)
         self.assertIn("<li>repas_exclus\u00a0: coupée au mot 96 par fixe_48_0, fixe_96_0.</li>", page)
-        self.assertEqual(atelier.cut_quotes([[0, 48], [32, 80]], [((30, 40), "a"), ((40, 50), "b"), ((20, 50), "c")]),
-                         ([0, 32, 48, 80], [("c", (20, 50), 32)]))
-        self.assertEqual(atelier.cut_quotes([[0, 48], [48, 80]], [((30, 40), "a"), ((40, 50), "b"), ((48, 49), "c")]), ([0, 48, 80], [("b", (40, 50), 48)]))
+        self.assertEqual(atelier.cut_quotes([[0, 48], [32, 80]], [(30, 40, "a"), (40, 50, "b"), (20, 50, "c")]),
+                         ([0, 32, 48, 80], [(20, 50, "c", "coupée au mot 32")]))
+        self.assertEqual(atelier.cut_quotes([[0, 48], [48, 80]], [(30, 40, "a"), (40, 50, "b"), (48, 49, "c")])[1], [(40, 50, "b", "coupée au mot 48")])
+        self.assertEqual(atelier.cut_quotes([[0, 1], [2, 3]], [(1, 2, "a")])[1], [(1, 2, "a", "laissée de côté, ou coupée dans un mot,")])
+        for _ in range(300):
+            passages = sorted((start, start + DRAW.randint(0, 9)) for start in DRAW.sample(range(30), 5))
+            passages = [list(each) for each in zip([first for first, _ in passages], sorted(last for _, last in passages)) if each[0] <= each[1]]
+            start = DRAW.randrange(30)
+            quote = (start, start + DRAW.randint(1, 6), "f")
+            whole = any(first <= quote[0] and quote[1] <= last for first, last in passages)
+            self.assertEqual(atelier.cut_quotes(passages, [quote])[1] == [], whole)
+
+    def test_alternatives_and_facts_of_one_place_are_all_drawn(self):
+        documents = [{"id": "d", "text": "préavis de trois mois"}, {"id": "e", "text": "préavis deux mois"}]
+        case = make_case(documents=documents, facts=[{"id": "f", "any_of": [{"document": "d", "quote": "de trois"}, {"document": "e", "quote": "deux"}]},
+                                                     {"id": "g", "document": "d", "quote": "trois"}, {"id": "h", "document": "d", "quote": "trois"}],
+                         questions=[{"id": "q", "text": "préavis", "required_facts": ["f", "g", "h"]}])
+        page, _ = self.draw(self.write(case))
+        section = page[page.index('id="documents"'):]
+        self.assertEqual(re.findall(r"<bdi>(\w · [^<]+)</bdi>", section), ["f · 1–2", "g · 2–2", "h · 2–2", "f · 1–1"])
+
+    def test_strips_and_marks_are_exact_on_random_cases(self):
+        """For chars, words and repeated titles: marks hold exactly the quote's words of each passage, boxes what was kept."""
+        checked = 0
+        for seed in range(40):
+            draw = random.Random(seed)
+            text = " ".join(draw.choice(["un", "prix", "salle", "été", "a", "emain", "clé"]) for _ in range(60))
+            words = text.split()
+            start = draw.randrange(50)
+            quote = {"id": "f", "document": "d", "quote": " ".join(words[start:start + draw.randint(1, 6)]), "start": start}
+            case = make_case(documents=[{"id": "d", "sections": [{"title": "Titre de section", "text": text}]}], facts=[quote], question="prix salle clé",
+                             settings={"top_k": 4, "budget_words": draw.randint(1, 40), "stop_words": []},
+                             variants=[{"id": "c", "unit": "chars", "size": draw.randint(9, 60)}, {"id": "s", "unit": "sections", "max_chars": 70, "repeat_title": True}])
+            page, _ = self.draw(self.write(case))
+            report = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))
+            for rank, each in enumerate(report["variants"]):
+                detail = re.search(r'<div id="d0-{}">(.*?)</details>'.format(rank), page, re.S).group(1)
+                shown = [re.sub(r"<bdi>.*?</bdi></span>\n", "", part) for part in re.findall(r'<p class="words" dir="auto"><span class="lab">(.*?)</p>', detail, re.S)]
+                fact = each["questions"][0]["facts"][0]
+                for hit, part in zip(each["questions"][0]["hits_before_budget"], shown):
+                    first, last = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
+                    marked = " ".join(re.findall(r"<mark>(.*?)</mark>", part, re.S)).split()
+                    self.assertEqual(marked, words[first:last], (seed, each["id"], hit["passage"]))
+                    sent = re.sub(r'<span class="off">.*?</span>', "", part, flags=re.S)
+                    self.assertEqual(len(re.sub("<[^>]+>", "", sent).split()), hit["kept_words"])
+                    checked += bool(marked)
+        self.assertGreater(checked, 60)
+
+    def test_what_an_engine_sent_is_drawn_as_sent(self):
+        text = "un deux trois quatre cinq six sept huit neuf dix onze douze"
+        case = self.write(make_case(text, quote="sept huit", question="sept"))
+        for context, hits, expected in (
+                ([{"document": "d", "start": 5, "end": 12}], [{"document": "d", "start": 0, "end": 12}], [(7, 0), (0, 12)]),
+                ([{"document": "d", "start": 4, "end": 9, "heading": "Titre de section"}], [{"document": "d", "start": 4, "end": 9, "heading": "Titre de section"}], [(8, 0)]),
+                ([{"document": "d", "text": "atre cinq six sept huit ne"}], None, [(6, 0)]),
+                ([{"document": "d", "start": 6, "end": 8}], [{"document": "d", "start": 0, "end": 3}], [(2, 0), (0, 3)])):
+            line = {"question": "q", "context": context, **({"hits": hits} if hits else {})}
+            page, _ = self.draw(case, "--contexts", self.write(json.dumps(line), "moteur.jsonl"))
+            strip = page[page.index('<div id="d0-4">'):].partition("</figure>")[0]
+            self.assertEqual([tuple(map(int, pair)) for pair in re.findall(r'aria-label="(\d+) mots? envoyés?, (\d+) coup', strip)], expected)
+            self.assertIn("<mark>sept huit</mark>", re.sub(r'<span class="off">.*?</span>', "", page[page.index('<div id="d0-4">'):].partition("</details>")[0], flags=re.S))
+
+    def test_figures_of_a_forged_report_are_escaped(self):
+        self.draw(None)
+        report = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))
+        report["variants"][0]["summary"].update(passages_indexed=HOSTILE, words_indexed=HOSTILE)
+        path = self.write(report, "faux.json")
+        self.assertEqual(run("--from", path, "--html", self.folder / "page.html")[0], 0)
+        self.assertNotIn("<script", (self.folder / "page.html").read_text(encoding="utf-8"))
 
     def test_its_french_has_non_breaking_spaces(self):
         self.assertEqual(atelier.fr("« Oui » : non ; 5 % ? <b>"), "«\u00a0Oui\u00a0»\u00a0: non\u202f; 5\u202f% \u202f?".replace(" \u202f", "\u202f") + " &lt;b&gt;")
         page, _ = self.draw(None)
-        prose = re.sub(r'<p class="words">.*?</p>|<style>.*?</style>|<h3[^>]*>.*?</h3>', "", page, flags=re.S)
+        prose = re.sub(r'<p class="words" dir="auto">.*?</p>|<style>.*?</style>|<h3[^>]*>.*?</h3>', "", page, flags=re.S)
         self.assertEqual(re.findall(r">[^<]* [;:?!»][^<]*<", prose), [])
 
     def test_every_report_is_drawn(self):
