@@ -2734,7 +2734,8 @@ def draw_report(report: Mapping[str, Any], title: str) -> Iterator[str]:
     yield from draw_matrix(variants, set(shown_questions))
     yield '<section id="trajets"><h2>{}</h2>'.format(fr("Le trajet de chaque preuve"))
     yield "<p>{}</p>".format(fr("Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le budget. Plein : envoyé ; "
-                                "hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres lettrés sont les preuves exigées."))
+                                "hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres lettrés sont les preuves exigées. "
+                                "Les mots d'un document se comptent à partir de 0."))
     if len(shown_questions) < case["questions"]:
         yield "<p>{}</p>".format(fr("{} sans preuve perdue : dans la matrice seulement.".format(
             counted(case["questions"] - len(shown_questions), "question"))))
@@ -2872,7 +2873,7 @@ def draw_strip(variant: Mapping[str, Any], question: Mapping[str, Any], budget: 
         group.append(row)
     for letter, fact, label, start, end in away:
         place = max(0, fact["start"] - start), min(end, fact["end"]) - start
-        told = "{}, mots {} à {}".format(letter, place[0] + 1, place[1])
+        told = "{}, mots {} à {}".format(letter, start + place[0], start + place[1] - 1)
         yield draw_row(label, box("away", 0, end - start, scale) + box("q", *place, scale, "<b>{}</b>".format(letter)), told, " away-row")
     caption = " ".join("<span>{}</span>".format(fr("{} : {}, {}".format(letter, fact["id"], sign_of(fact)[1]))) for letter, fact in letters(facts))
     yield "</div><figcaption>{}</figcaption></figure>".format(caption)
@@ -2884,9 +2885,10 @@ def draw_passages(group: Sequence[Mapping[str, Any]], before: int, scale: int, f
     boxes = box("kept", before, before + kept, scale) if kept else ""
     boxes += box("cut", before + kept, before + words, scale) if kept < words else ""
     told = ["{}, {}".format(counted(kept, "mot envoyé"), counted(words - kept, "coupé"))]
+    first = group[0]["start"] - group[0]["lead_words"]  # told as in the JSON: words of the document, from 0
     for letter, start, end in places_in(group[0], facts):
         boxes += box("q", before + start, before + end, scale, "<b>{}</b>".format(letter))
-        told.append("{}, mots {} à {}".format(letter, start + 1, end))
+        told.append("{}, mots {} à {}".format(letter, first + start, first + end - 1))
     label = "{} · {} · {}".format(group[0]["rank"], group[0]["passage"], counted(words, "mot")) if len(group) == 1 else "{} à {} · {}".format(
         group[0]["rank"], group[-1]["rank"], counted(words, "mot"))
     return draw_row(label, boxes, " ; ".join(told))
