@@ -99,6 +99,15 @@ class Page(TestCase):
         self.assertNotIn("…", "".join(words))
         self.assertIn("la preuve est trouvée, mais trop loin\u00a0: passages plus courts", page.lower())
 
+    def test_a_quote_is_shown_however_far_the_budget_left_it(self):
+        text = "vu " + " ".join("mot{}".format(number) for number in range(400)) + " preuve lointaine fin"
+        page, _ = self.draw(self.write(make_case(
+            settings={"budget_words": 10}, variants=[{"id": "v", "unit": "words", "size": 1000}], documents=[{"id": "d", "text": text}],
+            facts=[{"id": "f", "document": "d", "quote": "preuve lointaine"}], questions=[{"id": "q", "text": "vu", "required_facts": ["f"]}])))
+        # 404 words: 10 sent, 200 greyed, 191 left out, the quote, 1 left out
+        self.assertIn('mot208</span> <span class="off">… 191 mots …</span> <span class="off"><mark>preuve lointaine</mark></span> <span class="off">… 1 mot …</span>',
+                      page.replace("\u00a0", " "))
+
     def test_the_matrix_has_a_shape_and_a_word_for_each_state(self):
         self.assertEqual(list(atelier.SIGNS), list(atelier.STAGE))
         states = [atelier.COVERED, *atelier.SIGNS.values()]
@@ -152,10 +161,13 @@ class Page(TestCase):
                 detail = re.search(r'<div id="d0-{}">(.*?)</details>'.format(rank), page, re.S).group(1)
                 shown = [re.sub(r"<bdi>.*?</bdi></span>\n", "", part) for part in re.findall(r'<p class="words" dir="auto"><span class="lab">(.*?)</p>', detail, re.S)]
                 fact = each["questions"][0]["facts"][0]
-                for hit, part in zip(each["questions"][0]["hits_before_budget"], shown):
+                told = re.findall(r'<div class="row"><span>.*?</span><span role="img" aria-label="([^"]*)"', detail)
+                self.assertEqual(len(told), len(shown))
+                for hit, part, label in zip(each["questions"][0]["hits_before_budget"], shown, told):
                     first, last = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
                     marked = " ".join(re.findall(r"<mark>(.*?)</mark>", part, re.S)).split()
                     self.assertEqual(marked, words[first:last], (seed, each["id"], hit["passage"]))
+                    self.assertEqual(re.findall(r"A, mots (\d+) à (\d+)", label), [(str(first), str(last - 1))] if marked else [])
                     sent = re.sub(r'<span class="off">.*?</span>', "", part, flags=re.S)
                     self.assertEqual(len(re.sub("<[^>]+>", "", sent).split()), hit["kept_words"])
                     checked += bool(marked)
