@@ -253,6 +253,11 @@ def counted(number: int, noun: str) -> str:
     return "{} {}".format(number, " ".join(word + ("" if word.endswith(("s", "x")) else "s") for word in noun.split()))
 
 
+def decimal(number: float, digits: int) -> str:
+    """`0,500`: with that many digits and the French comma."""
+    return "{:.{}f}".format(number, digits).replace(".", ",")
+
+
 def suggestion(value: str, known: Iterable[str]) -> str:
     """The mend of an unknown name: the nearest known one, else the list of those that are known."""
     from difflib import get_close_matches
@@ -1936,9 +1941,9 @@ def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
         return []
     if not told:
         return ["", "Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
-            "{:.3f}".format(min(each["p"] for each in comparisons)).replace(".", ","))]
+            decimal(min(each["p"] for each in comparisons), 3))]
     return ["", "Test des signes : seules ces paires sont départagées"] + [
-        "  " + clip("{} contre {} : {} à {}, p = {:.4f}".format(*each["variants"], each["wins"], each["losses"], each["p"]).replace("0.", "0,"), 78)
+        "  " + clip("{} contre {} : {} à {}, p = {}".format(*each["variants"], each["wins"], each["losses"], decimal(each["p"], 4)), 78)
         for each in told[:LISTED_LOSSES]] + (["  et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES)] if len(told) > LISTED_LOSSES else [])
 
 
@@ -1959,7 +1964,7 @@ def format_recall(variants: Sequence[Mapping[str, Any]], top_k: int) -> List[str
     for variant in variants:
         summary, recall = variant["summary"], variant["summary"]["recall_at"] or []
         lines.append("{:<23}{}{:>18}{}".format(
-            clip(variant["id"], 22), "".join("{:>9}".format("{:.3f}".format(recall[k - 1]).replace(".", ",") if recall else "-") for k in ranks),
+            clip(variant["id"], 22), "".join("{:>9}".format(decimal(recall[k - 1], 3) if recall else "-") for k in ranks),
             "-" if summary["facts_whole"] is None else "{}/{}".format(summary["facts_whole"], summary["facts_required"]),
             "{:>10}".format("-" if summary["mixed_passages"] is None else summary["mixed_passages"]) if mixed else ""))
     return lines

@@ -457,6 +457,7 @@ class Figures(unittest.TestCase):
         told = {"variants": ["a", "b"], "wins": 12, "losses": 1, "ties": 3, "p": 0.003417969}
         self.assertEqual(atelier.format_comparisons([told, dict(told, p=0.4)]),
                          ["", "Test des signes : seules ces paires sont départagées", "  a contre b : 12 à 1, p = 0,0034"])
+        self.assertIn("  v1.0.2 contre b : 12 à 1, p = 0,0034", atelier.format_comparisons([dict(told, variants=["v1.0.2", "b"])]))
         self.assertEqual(atelier.format_comparisons([dict(told, p=0.4)]), ["", "Test des signes : aucune paire de variantes n'est départagée (p >= 0,400)."])
         self.assertEqual(atelier.format_comparisons([]), [])
 
