@@ -551,10 +551,12 @@ def kind_of(value: Any) -> str:
 
 
 def each_value(value: Any) -> List[Any]:
+    """The values of a metadata key: those of a list, the one given, or none."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def is_among(found: Any, wanted: Sequence[Any]) -> bool:
+    """Whether a document's value, or one of its list, equals a wanted one; true never equals 1."""
     return any(each == value and kind_of(each) == kind_of(value) for each in each_value(found) for value in wanted)
 
 
@@ -585,6 +587,7 @@ def judged_metadata(documents: Mapping[str, Optional[Document]]) -> List[Mapping
 
 
 def present_values(key: str, judged: Iterable[Mapping[str, Any]]) -> str:
+    """The first dozen values that a key takes, for the sentence that refuses another."""
     values = dict.fromkeys(shown(value) for metadata in judged for value in each_value(metadata.get(key)))
     return ", ".join(islice(values, 12)) + (", …" if len(values) > 12 else "")
 
@@ -894,6 +897,7 @@ class FoldedTexts(dict):
 
 
 def is_mark(character: str) -> bool:
+    """Whether a character combines with the one before it."""
     return unicodedata.category(character)[0] == "M"
 
 
@@ -1023,6 +1027,7 @@ def nearest_words(sought: Sequence[str], words: Sequence[str]) -> Tuple[int, int
 
 @lru_cache(maxsize=1 << 16)
 def erased_word(word: str) -> str:
+    """The word after every eraser; as it is when nothing would be left."""
     return erase(word) or word
 
 
@@ -1069,6 +1074,7 @@ def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
 # A unit gives, in text order, the (start character, end character, heading) of each passage of a document.
 
 def cut_words(document: Document, size: int, overlap: int) -> Iterator[Tuple[int, int, str]]:
+    """(first character, last + 1, text put before) of each window of size words."""
     for start, end in windows(len(document.starts), size, overlap):
         yield document.starts[start], document.ends[end - 1], ""
 
@@ -1238,6 +1244,7 @@ def search_terms(texts: Iterable[str], stop_words: Iterable[str]) -> List[List[s
 
 
 def distinct_terms(terms: Iterable[str], folds: Mapping[str, Tuple[str, ...]]) -> List[str]:
+    """The terms that FTS5 tells apart, the first spelling of each, in order; those it would fold to nothing are left out."""
     first: Dict[Tuple[str, ...], str] = {}
     for term in terms:
         if folds[term]:
@@ -1386,10 +1393,12 @@ def redundant_words(spans: Sequence[Span]) -> int:
 # The stages of loss: each takes the trip of an uncovered quote and gives what its loss carries, or None.
 
 def filtered_out(trip: Trip) -> Optional[Dict[str, Any]]:
+    """The filters refuse the document, or the section, where the quote stands."""
     return {"filter": dict(trip.broken_filters)} if trip.broken_filters else None
 
 
 def not_indexed(trip: Trip) -> Optional[Dict[str, Any]]:
+    """No passage touches some word of the quote: the cutting left it out."""
     return {} if missing_spans(trip.quote, [passage.touched for passage in trip.touching]) else None
 
 
@@ -1411,23 +1420,28 @@ def cut_by_budget(trip: Trip) -> Optional[Dict[str, Any]]:
 
 
 def split_at_boundary(trip: Trip) -> Optional[Dict[str, Any]]:
+    """Every word is in a passage, but no passage holds the whole quote."""
     return None if trip.holders else {"pieces": [{"passage": piece.id, "rank": trip.rank_of(piece.id)} for piece in trip.touching]}
 
 
 def not_matched(trip: Trip) -> Optional[Dict[str, Any]]:
+    """Passages hold the quote; none shares a term with the question."""
     return None if best_holder(trip) else {"passage": trip.holders[0].id}
 
 
 def ranked_too_low(trip: Trip) -> Optional[Dict[str, Any]]:
+    """The best ranked passage that holds the quote came after top_k."""
     rank, passage = best_holder(trip)
     return {"passage": passage, "rank": rank}
 
 
 def not_retrieved(trip: Trip) -> Optional[Dict[str, Any]]:
+    """Another engine gave its hits, and they do not hold the quote."""
     return None if trip.hits is None else {}
 
 
 def not_sent(trip: Trip) -> Optional[Dict[str, Any]]:
+    """Another engine gave its context alone: no more can be told."""
     return {}
 
 
@@ -1757,6 +1771,7 @@ def describe_case(case: Case) -> Dict[str, Any]:
 
 
 def describe_outcome(documents: Mapping[str, Document], slice_text: Callable[..., str], question: Question, outcome: Outcome) -> Dict[str, Any]:
+    """A question of the report: what was searched, found and sent, and the verdict on each fact."""
     facts = [describe_verdict(verdict) for verdict in outcome.verdicts]
     return {
         "id": question.id, "text": question.text, "answerable": question.answerable, **({"set": question.set} if question.set else {}),
@@ -1821,6 +1836,7 @@ def invisible_characters(case: Case, variants: Sequence[Mapping[str, Any]]) -> I
 
 
 def doubtful_headings(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Lines of a contract that look like an article's title and are not read as one."""
     remedy = "un titre s'écrit « Article 4 – Prix »."
     for document in case.documents.values():
         if document.structure != "contract":
@@ -1833,6 +1849,7 @@ def doubtful_headings(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iter
 
 
 def contexts_beyond_hits(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Engines whose context holds words that their hits do not."""
     for variant in variants:
         for question in variant["questions"] if variant["chunking"] is None else ():
             hits, sent = ([Span(each["document"], each["start"], each["end"]) for each in question[key] or ()]
@@ -1858,6 +1875,7 @@ def documents_without_filtered_key(case: Case, variants: Sequence[Mapping[str, A
 
 
 def idle_variants(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Variants that cut the same passages, and overlaps without effect."""
     alike: Dict[str, List[str]] = {}
     for variant in variants:
         if variant["passages"] is None:
@@ -1948,6 +1966,7 @@ def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
 
 
 def format_line(id: str, summary: Mapping[str, Any]) -> str:
+    """A variant's line of the result table."""
     unknown = "-"
     return TABLE_LINE.format(
         clip(id, 22), summary["passages_indexed"] or unknown, summary["words_indexed"] or unknown,
@@ -2723,6 +2742,7 @@ def bdi(text: Any) -> str:
 
 
 def draw_report(report: Mapping[str, Any], title: str) -> Iterator[str]:
+    """The page of a case, in order: the case, variants, matrix, strips with their words, documents."""
     case, settings, variants = report["case"], report["settings"], report["variants"]
     yield '<header><h1>{}</h1><p>{}</p><dl>'.format(escape(title), fr("{}, {}, {} dont {} avec réponse, {}".format(
         counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(case["questions"], "question"),
@@ -2956,6 +2976,7 @@ def mark_words(row: Mapping[str, Any], places: Sequence[Tuple[int, int]], around
 
 
 def left_out(words: int) -> str:
+    """`… 191 mots …`, in the place of words that are not shown."""
     return ' <span class="off">{}</span> '.format(fr("… {} …".format(counted(words, "mot"))))
 
 
@@ -3248,6 +3269,7 @@ OS_PROBLEMS = {
 
 
 def os_problem(error: OSError) -> str:
+    """A system error in French, without its path."""
     code = errorcode.get(error.errno or 0, str(error.errno))
     return OS_PROBLEMS.get(code, "erreur système {}".format(code))
 
@@ -3302,7 +3324,7 @@ def standard_descriptor(path: str) -> Optional[int]:
     for _ in range(40):
         match = re.fullmatch(r"/dev/(std(?:in|out|err))|/(?:dev|proc/self|proc/\d+)/fd/(\d+)", os.path.abspath(path))
         if match:
-            return int(match.group(2)) if match.group(2) else ("stdin", "stdout", "stderr").index(match.group(1)[0:])
+            return int(match.group(2)) if match.group(2) else ("stdin", "stdout", "stderr").index(match.group(1))
         if not os.path.islink(path):
             break
         path = os.path.join(os.path.dirname(path), os.readlink(path))
