@@ -28,10 +28,11 @@ Glossary
     covered   said of a fact all of whose words lie in the union of the kept spans of its document
     loss      the first stage at which an uncovered fact was lost, with what is needed to act
 
-Plan
-    1 vocabulary    2 errors       3 reading a case   4 cutting    5 searching    6 assembling
-    7 coverage and loss            8 report           9 contexts of other engines
-    10 citations     11 page       12 guards          13 command
+Plan: the path first, in the order of the data; then the doors, none of which needs another
+    path     1 vocabulary   2 the run   3 cutting   4 searching   5 assembling   6 coverage and loss
+             7 report   8 table
+    doors    9 reading   10 structures   11 explanations   12 warnings   13 baseline   14 engines
+             15 citations   16 page   17 guards   18 command
 
 Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context
 says nothing about reading order, understanding, or a right answer.
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 __version__ = "1.0.0"
 
 
-# --- 1. Vocabulary: the records and the tables, no behaviour -------------------------------------
+# --- 1. Vocabulary: the records and the tables, no behaviour --------------------------------------
 
 class Span(namedtuple("Span", "document start end")):
     """Words start to end - 1 of a document (an id), counted from 0: the one unit in which every stage is paid."""
@@ -103,6 +104,11 @@ class Settings(namedtuple("Settings", "filters top_k budget_words stop_words ind
 
 class Case(namedtuple("Case", "file sha256 title documents facts questions settings variants")):
     """A whole case file, checked: documents and facts by id, questions, variants; every quote is located."""
+    __slots__ = ()
+
+
+class Variant(namedtuple("Variant", "id unit parameters question_filters", defaults=(True,))):
+    """One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own."""
     __slots__ = ()
 
 
@@ -149,8 +155,40 @@ class Trip(namedtuple("Trip", "quote missing touching holders hits rank_of budge
     __slots__ = ()
 
 
-class Variant(namedtuple("Variant", "id unit parameters question_filters", defaults=(True,))):
-    """One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own."""
+class Attempt(namedtuple("Attempt", "quote missing loss")):
+    """A Quote as one context leaves it: how many of its words are missing, its loss (None when covered)."""
+    __slots__ = ()
+
+
+class Verdict(namedtuple("Verdict", "fact attempts chosen")):
+    """A required Fact: an Attempt for each of its quotes, and the one that speaks for it."""
+    __slots__ = ()
+
+
+class Outcome(namedtuple("Outcome", "question terms query hits context kept verdicts no_hits")):
+    """A Question's trip through one variant: [(term, passages that hold it)], query, Hits, those of the context, their
+    kept Spans, Verdicts, why no hits.  Of another engine, terms and query, and perhaps hits, are None.
+    """
+    __slots__ = ()
+
+
+class Sent(namedtuple("Sent", "context hits")):
+    """What an engine sent for a question: [(Passage, words kept)], and [Passage] as found, or None when not told."""
+    __slots__ = ()
+
+
+class Unit(namedtuple("Unit", "cut keys")):
+    """A way of cutting: its function, whose parameters are its Keys."""
+    __slots__ = ()
+
+
+class Key(namedtuple("Key", "name kind required default", defaults=(False, None))):
+    """A member that an object of the file may have: its name, and its kind, a line of KINDS."""
+    __slots__ = ()
+
+
+class Stage(namedtuple("Stage", "id test label detail advice")):
+    """A stage of loss: its test (Trip to dict or None), its French name, what the table says of it, what to try next."""
     __slots__ = ()
 
 
@@ -160,9 +198,7 @@ VARIANTS = (
     Variant("fixe_48_16", "words", {"size": 48, "overlap": 16}),
     Variant("paragraphes", "paragraphs", {}),
 )
-
 TOKENIZER = "unicode61 remove_diacritics 2"
-
 # Grammar alone: the elided letters are here; words that carry a condition (sans, sauf, pas, hors, ni,
 # non, si, avant, après, entre, avec…) are not, nor is « dû ».
 STOP_WORDS = tuple("""
@@ -172,31 +208,10 @@ STOP_WORDS = tuple("""
     par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels qui quoi s sa se sera ses soi
     soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
-
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
-
-INVISIBLE = {  # they split FTS5's words but not str.split()'s
-    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
-    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
-    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
-}
-
-LINE_BREAK = r"(?:\r\n|\r(?!\n)|[\n\x85\u2028\u2029])"
-PARAGRAPH_BREAK = re.compile(LINE_BREAK + r"[^\S\r\n\x85\u2028\u2029]*" + LINE_BREAK)
-WORD = re.compile(r"\S+")
-DASHES = "‐‑‒–—―−-"
-# Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
-TERM = re.compile("[^\\W_]+(?:[\u0300-\u0331]+[^\\W_]*)*")
-CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
-MAX_DEPTH = 50           # of nesting in a case file; the format needs 5
-MAX_DIGITS = 15          # of an integer: beyond, other JSON readers lose digits
-LISTED_PLACES = 10       # of an ambiguous quote
 LISTED_LOSSES = 12       # under the table
-LISTED_FAULTS = 100      # of one file
 SIGNIFICANT = 0.05       # below, a sign test tells two variants apart
 
-
-# --- 2. Errors: one class, one voice --------------------------------------------------------------
 
 class AtelierError(Exception):
     """What the user can mend: one or several French sentences, `file : place : problem. Mend.`, fit for a terminal."""
@@ -206,855 +221,156 @@ class AtelierError(Exception):
         super().__init__("\n".join(self.sentences))
 
 
-class Faults:
-    """Gathers the faults of one file, to be shown together."""
+# --- 2. The run, from a case to its report --------------------------------------------------------
 
-    def __init__(self, file: str):
-        self.file = file
-        self.sentences: List[str] = []
+def diagnose(case: Case, engines: Mapping[str, Mapping[str, Sent]] = {}, tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
+    """The whole report, as a dict ready for JSON; engines are {name: {question id: what was sent}}.
 
-    def add(self, place: str, problem: str) -> None:
-        self.sentences.append(" : ".join(part for part in (self.file, place, problem) if part))
-
-    def extend(self, place: str, error: AtelierError) -> None:
-        """Add the sentences of an error that knows neither file nor place."""
-        for sentence in error.sentences:
-            self.add(place, sentence)
-
-    def check(self) -> None:
-        """Raise AtelierError when there is at least one fault; beyond LISTED_FAULTS they are counted."""
-        told = list(dict.fromkeys(self.sentences))
-        if told:
-            more = ["{} : et {}.".format(self.file, counted(len(told) - LISTED_FAULTS, "autre faute"))] if len(told) > LISTED_FAULTS else []
-            raise AtelierError(*told[:LISTED_FAULTS], *more)
-
-
-def shown(value: Any) -> str:
-    """A value as an error message quotes it: on one line, at most 80 characters."""
-    if isinstance(value, str):
-        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
-    if isinstance(value, Unreadable):
-        return "une valeur illisible"
-    if isinstance(value, dict) or isinstance(value, list) and any(isinstance(each, (dict, list, Unreadable)) for each in value):
-        return "un objet" if isinstance(value, dict) else "une liste"
-    return clip(json.dumps(value, ensure_ascii=False))
-
-
-def clip(text: str, width: int = 80) -> str:
-    """A text on one line, cut with an ellipsis when it is wider."""
-    folded = " ".join(text.split())
-    return folded if len(folded) <= width else folded[:width - 1] + "…"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 mot`, `22 mots`; a noun of several words takes the mark on each: `fait couvert`."""
-    if number < 2:
-        return "{} {}".format(number, noun)
-    return "{} {}".format(number, " ".join(word + ("" if word.endswith(("s", "x")) else "s") for word in noun.split()))
-
-
-def decimal(number: float, digits: int) -> str:
-    """`0,500`: with that many digits and the French comma."""
-    return "{:.{}f}".format(number, digits).replace(".", ",")
-
-
-def suggestion(value: str, known: Iterable[str]) -> str:
-    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
-    from difflib import get_close_matches
-    names = list(known)
-    near = get_close_matches(value, names, 1)
-    if near:
-        return "Vouliez-vous dire {} ?".format(shown(near[0]))
-    return "Possibles : {}{}.".format(", ".join(names[:12]), "…" if len(names) > 12 else "") if names else "Rien n'est admis ici."
-
-
-# --- 3. Reading a case: bytes to Case ---------------------------------------------------------------
-# Shape first (JSON, keys, types), then meaning (ids, references, quotes); all faults are gathered.
-
-class Unreadable(namedtuple("Unreadable", "problem")):
-    """Stands in the parsed tree for a value that JSON readers accept and this one refuses; problem is French."""
-    __slots__ = ()
-
-
-class RepeatedKeys(dict):
-    """An object of the file that gives some keys twice."""
-    names: Tuple[str, ...] = ()
-
-
-def decode(data: bytes) -> str:
-    """UTF-8 text, without its BOM; AtelierError (a sentence without file) names the first bad byte."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8.".format(
-            error.start, data[error.start], data.count(b"\n", 0, error.start) + 1)) from None
-    return text[1:] if text.startswith("\ufeff") else text
-
-
-JSON_MESSAGES = (  # the beginnings of the standard parser's messages
-    ("Expecting property name", "un nom de clé entre guillemets droits est attendu"),
-    ("Expecting ',' delimiter", "il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\")"),
-    ("Expecting ':' delimiter", "il manque le deux-points après la clé"),
-    ("Expecting value", "une valeur est attendue (true, false et null s'écrivent en minuscules)"),
-    ("Extra data", "du texte suit la fin du JSON"),
-    ("Unterminated string", "ce texte n'a pas de guillemet fermant"),
-    ("Invalid control character", "un retour à la ligne, une tabulation ou un caractère de contrôle est écrit tel quel ; écrivez \\n ou \\t"),
-    ("Invalid \\", "une barre oblique inverse n'annonce rien de connu ; doublez-la"),
-)
-
-
-def explain_json(error: json.JSONDecodeError) -> str:
-    """Where a text stops being JSON, and how to mend it; the same sentence whatever the version of Python."""
-    before = error.doc[:error.pos + error.msg.startswith("Illegal trailing comma")].rstrip()
-    problem = next((french for english, french in JSON_MESSAGES if error.msg.startswith(english)), "syntaxe inattendue")
-    position = error.pos
-    if not error.doc.strip():
-        problem = "le fichier est vide"
-    elif before.endswith(",") and error.doc[len(before):].lstrip()[:1] in ("]", "}"):
-        position, problem = len(before) - 1, "une virgule suit le dernier élément ; ôtez-la"
-    line = error.doc.count("\n", 0, position) + 1
-    return "ligne {}, colonne {} : JSON invalide : {}.".format(line, position - error.doc.rfind("\n", 0, position), problem)
-
-
-def parse_json(text: str) -> Any:
-    """The tree of a JSON text; what it must not hold stands in it as Unreadable or RepeatedKeys.
-
-    Raises AtelierError (a sentence without file) when the text is no JSON.
+    tick is called once a question of a variant is done.
     """
-    def read_object(pairs):
-        tree = RepeatedKeys(pairs)
-        if len(tree) == len(pairs):
-            return dict(pairs)
-        keys = [key for key, _ in pairs]
-        tree.names = tuple(dict.fromkeys(key for key in keys if keys.count(key) > 1))
-        return tree
-
-    def read_integer(digits):
-        return int(digits) if len(digits) <= MAX_DIGITS else Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
-
-    def read_float(digits):
-        number = float(digits)
-        return number if abs(number) != float("inf") else Unreadable("nombre démesuré ({})".format(digits[:20]))
-
-    def read_constant(name):
-        return Unreadable("{} n'est pas un nombre JSON".format(name))
-
-    try:
-        return json.loads(text, object_pairs_hook=read_object, parse_int=read_integer, parse_float=read_float,
-                          parse_constant=read_constant)
-    except RecursionError:
-        raise AtelierError("imbrication démesurée de listes ou d'objets ; le format n'en demande que cinq niveaux.") from None
-    except json.JSONDecodeError as error:
-        raise AtelierError(explain_json(error)) from None
+    terms = search_terms((question.text for question in case.questions), case.settings.stop_words)
+    variants = in_threads([lambda go_on, variant=variant: diagnose_variant(case, variant, terms, go_on, tick) for variant in case.variants],
+                          worth_it=sum(len(document.starts) for document in case.documents.values()) > 20_000)
+    variants += [diagnose_engine(case, name, sent) for name, sent in engines.items()]
+    return {
+        "atelier": __version__,
+        "environment": describe_environment(),
+        "warnings": [sentence for check in CHECKS for sentence in check(case, variants)],
+        "case": describe_case(case),
+        "settings": {"filters": case.settings.filters, "top_k": case.settings.top_k, "budget_words": case.settings.budget_words,
+                     "tokenizer": TOKENIZER, "stop_words": list(case.settings.stop_words), "index_titles": case.settings.index_titles},
+        "variants": variants,
+        "comparisons": [compare_variants(*pair) for pair in combinations(variants, 2)],
+    }
 
 
-def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
-    """Report what no value of the file may hold, wherever it stands under a place."""
-    stack = [(place and place + " : ", tree, 0)]
-    while stack:
-        place, value, depth = stack.pop()
-        if isinstance(value, Unreadable):
-            faults.add(place, value.problem + ". Corrigez la valeur.")
-        elif isinstance(value, str):
-            check_characters(value, place, faults)
-        elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
-            faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(MAX_DEPTH))
-        elif isinstance(value, dict):
-            for name in getattr(value, "names", ()):
-                faults.add(place.replace(" : ", ""), "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
-            for key in value:
-                check_characters(key, place, faults)
-            stack += reversed([(key if not place else place + key if place.endswith(" : ") else "{}.{}".format(place, key), item, depth + 1)
-                               for key, item in value.items()])
-        elif isinstance(value, list):
-            stack += reversed([("{}[{}]".format(place, number), item, depth + 1) for number, item in enumerate(value)])
+def in_threads(tasks: Sequence[Callable[[Callable[[], None]], Any]], worth_it: bool) -> List[Any]:
+    """The results of independent tasks, in order; SQLite releases the interpreter lock while it works.
 
-
-def check_characters(text: str, place: str, faults: Faults) -> None:
-    """Report the first control character or lone surrogate of a text, with its position."""
-    match = CONTROL.search(text)
-    if match:
-        code = ord(match.group())
-        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(
-            "moitié de paire UTF-16 isolée" if code >= 0xD800 else "caractère de contrôle", code, match.start(),
-            "le texte semble mal décodé, réenregistrez-le en UTF-8" if 0x80 <= code < 0xA0 else "supprimez ce caractère"))
-
-
-def is_integer(value: Any) -> bool:
-    return type(value) is int
-
-
-def is_metadata(value: Any) -> bool:
-    return isinstance(value, (str, int, float)) or isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its test, and the words for what is expected
-    "text": (lambda value: isinstance(value, str), "un texte entre guillemets"),
-    "filled": (lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide, entre guillemets"),
-    "count": (lambda value: is_integer(value) and value >= 1, "un entier d'au moins 1, sans guillemets"),
-    "position": (lambda value: is_integer(value) and value >= 0, "un entier positif ou nul, sans guillemets"),
-    "flag": (lambda value: isinstance(value, bool), "true ou false"),
-    "texts": (lambda value: isinstance(value, list), "une liste de textes, entre crochets"),
-    "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
-    "list": (lambda value: isinstance(value, list), "une liste, entre crochets"),
-    "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
-    "condition": (lambda value: is_metadata(value) or isinstance(value, dict), "une valeur, ou un objet de « gte », « lte » et « in »"),
-    "bound": (lambda value: kind_of(value) != "booléen" and isinstance(value, (str, int, float)), "un nombre ou une date ISO"),
-    "choices": (lambda value: isinstance(value, list) and value and all(isinstance(each, (str, int, float)) for each in value),
-                "une liste de valeurs, non vide"),
-    "any": (lambda value: True, ""),
-    "revision": (lambda value: value is None or is_integer(value) or isinstance(value, str), "un entier, un texte ou null"),
-}
-
-
-class Key(namedtuple("Key", "name kind required default", defaults=(False, None))):
-    """A member that an object of the file may have: its name, and its kind, a line of KINDS."""
-    __slots__ = ()
-
-
-CASE_KEYS = (Key("title", "text"), Key("description", "text"), Key("filters", "object"), Key("settings", "object"),
-             Key("variants", "list"), Key("documents", "list", True), Key("facts", "list", True), Key("questions", "list", True))
-SETTINGS_KEYS = (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"), Key("index_titles", "flag"))
-DOCUMENT_KEYS = (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"), Key("file", "filled"),
-                 Key("sections", "list"), Key("structure", "filled"))
-SECTION_KEYS = (Key("title", "text"), Key("text", "filled", True))
-QUOTE_KEYS = (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position"))
-FACT_KEYS = (Key("id", "filled", True),) + tuple(key._replace(required=False) for key in QUOTE_KEYS) + (Key("any_of", "list"),)
-VARIANT_KEYS = (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"))
-QUESTION_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"), Key("required_facts", "texts"),
-                 Key("filters", "object"), Key("per_document", "count"), Key("set", "filled"))
-
-
-def read_object(value: Any, place: str, keys: Sequence[Key], faults: Faults, others: str = "") -> Dict[str, Any]:
-    """The sound members of an object; faults tells what is unknown, missing, or of the wrong type.
-
-    others names the kind of the members that keys does not list, which are refused when it is empty.
+    Each task is given a function to call now and then, which raises once the run is given up.
     """
-    if not fits(value, "object", place, faults):
-        return {}
-    kinds = {key.name: key.kind for key in keys}
-    sound = {}
-    for name, item in value.items():
-        where = "{}.{}".format(place, name if name.strip() else '""').lstrip(".")
-        if name not in kinds and not others:
-            faults.add(where, "clé inconnue. " + suggestion(name, kinds))
-        elif fits(item, kinds.get(name, others), where, faults):
-            sound[name] = item
-    for key in keys:
-        if key.required and key.name not in value:
-            faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(key.name)))
-    return sound
+    given_up: List[bool] = []
 
+    def go_on():
+        if given_up:
+            raise KeyboardInterrupt
 
-def fits(value: Any, kind: str, place: str, faults: Faults) -> bool:
-    """Whether a value is of the kind; faults tells the first thing that is not."""
-    if isinstance(value, Unreadable):
-        return False  # told by check_tree
-    if kind == "texts" and isinstance(value, list):
-        return all([fits(item, "text", "{}[{}]".format(place, number), faults) for number, item in enumerate(value)])
-    test, expected = KINDS[kind]
-    if not test(value):
-        faults.add(place, "attendu : {} ; trouvé : {}.".format(expected, shown(value)))
-    return test(value)
-
-
-def read_list(tree: Mapping[str, Any], name: str, keys: Sequence[Key], faults: Faults,
-              others: str = "") -> List[Tuple[str, Any, Dict[str, Any]]]:
-    """The (place, raw value, sound members) of a list of objects that have an id; ids already taken are told."""
-    items, taken = [], {}
-    for number, value in enumerate(tree.get(name, ())):
-        place = "{}[{}]".format(name, number)
-        item = read_object(value, place, keys, faults, others)
-        if "id" in item:
-            first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), place)
-            if first != place:
-                faults.add(place + ".id", "identifiant {} déjà pris par {}.id ; donnez-en un autre.".format(shown(item["id"]), first))
-        items.append((place, value, item))
-    return items
-
-
-def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
-    """The case that a file holds; name is the file's, read gives the bytes of a `file` of its documents.
-
-    Raises AtelierError with all the faults of the file.
-    """
-    faults = Faults(name)
-    try:
-        tree = parse_json(decode(data))
-    except AtelierError as error:
-        raise AtelierError(*("{} : {}".format(name, sentence) for sentence in error.sentences)) from None
-    check_tree(tree, faults)
-    case = read_object(tree, "", CASE_KEYS, faults)
-    documents = read_documents(case, read, faults)
-    facts = read_facts(case, documents, faults)
-    questions = read_questions(case, facts, documents, faults)
-    settings = read_settings(case, documents, faults)
-    variants = read_variants(case, documents, faults)
-    faults.check()
-    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions, settings, variants)
-
-
-def sha256(data: bytes) -> str:
-    """Hexadecimal digest."""
-    from hashlib import sha256 as digest
-    return digest(data).hexdigest()
-
-
-def read_settings(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Settings:
-    """The settings and filters of a case, over the defaults; filters that admit nothing are told."""
-    settings = read_object(case.get("settings", {}), "settings", SETTINGS_KEYS, faults)
-    filters = read_filters(case.get("filters", {}), "filters", documents, faults)
-    judged = judged_metadata(documents)
-    if filters and judged and not any(broken_filters(filters, metadata) == {} for metadata in judged):
-        alone = [key for key, wanted in filters.items() if all(broken_filters({key: wanted}, metadata) for metadata in judged)]
-        for key in alone:
-            faults.add("filters." + key, "aucun document n'a {} pour cette clé. Valeurs présentes : {}.".format(
-                shown(filters[key]), present_values(key, judged)))
-        if not alone:
-            faults.add("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
-    return DEFAULTS._replace(filters=filters, **{
-        key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
-
-
-def read_variants(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Tuple[Variant, ...]:
-    """The case's own variants, in place of the four fixed ones."""
-    if case.get("variants") == []:
-        faults.add("variants", "liste vide ; ôtez la clé pour les quatre variantes fixes.")
-    variants = []
-    for place, value, item in read_list(case, "variants", VARIANT_KEYS, faults, others="any"):
-        unit = item.get("unit")
-        if unit not in UNITS:
-            if unit:
-                faults.add(place + ".unit", "unité {} inconnue. {}".format(shown(unit), suggestion(unit, UNITS)))
-            continue
-        known = {key.name for key in VARIANT_KEYS}
-        keys, own = UNITS[unit].keys, {name: each for name, each in value.items() if name not in known}
-        given = read_object(own, place, keys, faults)
-        parameters = {key.name: given.get(key.name, key.default) for key in keys}
-        if {"size", "overlap"} <= set(given) and given["overlap"] >= given["size"]:
-            faults.add(place + ".overlap", "recouvrement {} pour une taille de {} ; il doit être plus petit.".format(
-                given["overlap"], given["size"]))
-        for id, document in documents.items() if unit == "sections" else ():
-            if document and not document.sections:
-                faults.add(place + ".unit", "{} {}.".format(shown(id), "n'a aucun article reconnu ; voyez ses titres" if document.structure else
-                                                            "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité"))
-        if "id" in item:
-            variants.append(Variant(item["id"], unit, parameters, item.get("question_filters", True)))
-    return tuple(variants) or VARIANTS
-
-
-# Filters: a condition is a value (equal, or contained in a list) or an object of OPERATORS.
-
-def kind_of(value: Any) -> str:
-    """What may be compared with what."""
-    return "booléen" if isinstance(value, bool) else "nombre" if isinstance(value, (int, float)) else "texte"
-
-
-def each_value(value: Any) -> List[Any]:
-    """The values of a metadata key: those of a list, the one given, or none."""
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def is_among(found: Any, wanted: Sequence[Any]) -> bool:
-    """Whether a document's value, or one of its list, equals a wanted one; true never equals 1."""
-    return any(each == value and kind_of(each) == kind_of(value) for each in each_value(found) for value in wanted)
-
-
-OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
-    "gte": lambda found, bound: any(kind_of(each) == kind_of(bound) and each >= bound for each in each_value(found)),
-    "lte": lambda found, bound: any(kind_of(each) == kind_of(bound) and each <= bound for each in each_value(found)),
-    "in": is_among,
-}
-OPERATOR_KEYS = (Key("gte", "bound"), Key("lte", "bound"), Key("in", "choices"))
-ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
-
-
-def passes(found: Any, wanted: Any) -> bool:
-    """Whether a value of the metadata (None when absent) meets a condition."""
-    if isinstance(wanted, dict):
-        return all(OPERATORS[name](found, bound) for name, bound in wanted.items())
-    return found == wanted if isinstance(wanted, list) else is_among(found, [wanted])
-
-
-def broken_filters(filters: Mapping[str, Any], metadata: Mapping[str, Any]) -> Dict[str, Any]:
-    """The conditions that some metadata do not meet."""
-    return {key: wanted for key, wanted in filters.items() if not passes(metadata.get(key), wanted)}
-
-
-def judged_metadata(documents: Mapping[str, Optional[Document]]) -> List[Mapping[str, Any]]:
-    """What filters see: the metadata of each section, or of a document that has none."""
-    return [judged.metadata for document in documents.values() if document for judged in document.sections or [document]]
-
-
-def present_values(key: str, judged: Iterable[Mapping[str, Any]]) -> str:
-    """The first dozen values that a key takes, for the sentence that refuses another."""
-    values = dict.fromkeys(shown(value) for metadata in judged for value in each_value(metadata.get(key)))
-    return ", ".join(islice(values, 12)) + (", …" if len(values) > 12 else "")
-
-
-def read_filters(value: Any, place: str, documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Any]:
-    """The sound conditions of a filter; keys that no metadata have, and comparisons of unlike things, are told."""
-    filters, judged = {}, judged_metadata(documents)
-    for key, wanted in read_object(value, place, (), faults, others="condition").items():
-        where = "{}.{}".format(place, key)
-        if isinstance(wanted, dict) and (not wanted or len(read_object(wanted, where, OPERATOR_KEYS, faults)) < len(wanted)):
-            if not wanted:
-                faults.add(where, "condition vide ; donnez « gte », « lte » ou « in ».")
-            continue
-        found = [each for metadata in judged for each in each_value(metadata.get(key))]
-        bounds = [wanted] if not isinstance(wanted, dict) else [bound for name, bound in wanted.items() if name in ("gte", "lte")]
-        compared = bounds + (each_value(wanted.get("in")) if isinstance(wanted, dict) else [])
-        compared = [each for bound in compared for each in each_value(bound)]
-        unlike = [each for each in compared if found and kind_of(each) not in map(kind_of, found)]
-        dates = [each for each in bounds + found if isinstance(wanted, dict) and bounds and isinstance(each, str) and not ISO_DATE.fullmatch(each)]
-        if not found and judged:
-            known = dict.fromkeys(name for metadata in judged for name in metadata)
-            faults.add(where, "aucun document n'a cette clé parmi ses métadonnées. " + suggestion(key, known))
-        elif unlike:
-            faults.add(where, "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
-                shown(unlike[0]), kind_of(unlike[0]), present_values(key, judged)))
-        elif dates:
-            faults.add(where, "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
-                shown(dates[0]), "" if dates[0] in bounds else ", dans les documents,"))
-        elif isinstance(wanted, dict) and {"gte", "lte"} <= set(wanted) and wanted["gte"] > wanted["lte"]:
-            faults.add(where, "« gte » dépasse « lte » : rien ne peut convenir.")
-        elif judged:
-            filters[key] = wanted
-    return filters
-
-
-def read_documents(case: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Optional[Document]]:
-    """Documents by id; None stands for one whose text is not sound, so that its facts are not accused."""
-    documents: Dict[str, Optional[Document]] = {}
-    if case.get("documents") == []:
-        faults.add("documents", "liste vide ; donnez au moins un document.")
-    for place, value, item in read_list(case, "documents", DOCUMENT_KEYS, faults, others="metadata"):
-        known = {key.name for key in DOCUMENT_KEYS}
-        metadata = {key: each for key, each in item.items() if key not in known}
-        given = [key for key in ("text", "file", "sections") if isinstance(value, dict) and key in value]
-        document = None
-        if isinstance(value, dict) and len(given) != 1:
-            faults.add(place, "il faut « text », « file » ou « sections », l'un des trois et un seul.")
-        elif given == ["sections"]:
-            document = join_sections(place, item, metadata, faults)
-        elif given:
-            document = read_text(place, item, metadata, read, faults)
-        if "id" in item:
-            documents.setdefault(item["id"], document)
-    return documents
-
-
-def join_sections(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], faults: Faults) -> Optional[Document]:
-    """A document given as sections: their texts joined by a blank line; None when one is not sound."""
-    if "structure" in item:
-        faults.add(place + ".structure", "sans objet avec « sections » ; ôtez-la.")
-    if item.get("sections") == []:
-        faults.add(place + ".sections", "liste vide ; donnez au moins une section.")
-    sections, start = [], 0
-    for number, value in enumerate(item.get("sections", ())):
-        part = read_object(value, "{}.sections[{}]".format(place, number), SECTION_KEYS, faults, others="metadata")
-        own = {key: each for key, each in part.items() if key not in ("title", "text")}
-        sections.append((part.get("title", ""), own, start, part.get("text", "")))
-        start += len(part.get("text", "")) + 2
-    if not sections or not all(text for _, _, _, text in sections):
-        return None
-    text = "\n\n".join(text for _, _, _, text in sections)
-    return make_document(item.get("id", ""), item.get("title", ""), text, metadata, [
-        Section(title, {**metadata, **own}, start, start + len(part), ()) for title, own, start, part in sections])
-
-
-def read_text(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], read: Callable[[str], bytes],
-              faults: Faults) -> Optional[Document]:
-    """A document given as `text` or `file`, with the sections of its structure; None when it is not sound."""
-    where, text, structure = place + ".text", item.get("text"), item.get("structure")
-    if "file" in item:
-        where = "{}.file ({})".format(place, item["file"])
+    if not worth_it:
+        return [task(go_on) for task in tasks]
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
+        futures = [pool.submit(task, go_on) for task in tasks]
         try:
-            text = decode(read(item["file"]))
-        except AtelierError as error:
-            faults.extend(where, error)
-            return None
-        check_characters(text, where, faults)
-        if not text.strip():
-            faults.add(where, "document vide ; donnez-lui un texte.")
-    if not text or not text.strip():
+            return [future.result() for future in futures]
+        except BaseException:
+            given_up.append(True)
+            raise
+
+
+def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]], go_on: Callable[[], None],
+                     tick: Callable[[], None]) -> Dict[str, Any]:
+    """One variant's part of the report; terms are those of each question, in order; go_on is called all along."""
+    cutting = cut(case.documents, variant)
+
+    def searched(id):
+        go_on()
+        label = case.documents[cutting.by_id[id].span.document].label if case.settings.index_titles else ""
+        return label + "\n" + text_of(case.documents, cutting.by_id[id])
+    index = Index(cutting.by_id, searched)
+    admit = lru_cache(None)(lambda key: admitted_ids(case.documents, cutting, json.loads(key)))  # questions share filters
+    slice_text = lru_cache(None)(lambda *kept: text_of(case.documents, *kept))  # and find the same passages
+    try:
+        outcomes = []
+        for question, searched_terms in zip(case.questions, terms):
+            go_on()
+            conditions = [case.settings.filters] + ([question.filters] if variant.question_filters else [])
+            outcomes.append(follow(case, cutting, index, conditions, admit(json.dumps(conditions)),
+                                   question if variant.question_filters else question._replace(per_document=None), searched_terms))
+            tick()
+        return {
+            "id": variant.id,
+            "chunking": {"unit": variant.unit, **variant.parameters},
+            "question_filters": variant.question_filters,
+            **summarize_sets(case, cutting, outcomes),
+            "passages": {document: [[passage.span.start, passage.span.end] for passage in passages]
+                         for document, passages in cutting.by_document.items()},
+            "questions": [describe_outcome(case.documents, slice_text, *pair) for pair in zip(case.questions, outcomes)],
+        }
+    finally:
+        index.close()
+
+
+def admitted_ids(documents: Mapping[str, Document], cutting: Cutting, conditions: Sequence[Mapping[str, Any]]) -> Optional[FrozenSet[str]]:
+    """The ids of the passages all of whose sections (or whose document, without) pass; None when nothing is filtered."""
+    if not any(conditions):
         return None
-    title, header, sections, label = item.get("title", ""), {}, [], ""
-    if structure in STRUCTURES:
-        try:
-            found, header, sections = STRUCTURES[structure](text)
-            title = title or found
-            label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
-        except AtelierError as error:
-            faults.extend(where, error)
-            return None
-    elif structure:
-        faults.add(place + ".structure", "structure {} inconnue. {}".format(shown(structure), suggestion(structure, STRUCTURES)))
-        return None
-    metadata = {**header, **metadata}
-    sections = [section._replace(metadata=metadata) for section in sections]
-    document = make_document(item.get("id", ""), title, text, metadata, sections, label)
-    return document._replace(file=item.get("file", ""), structure=structure or "")
+    admitted = []
+    for name, passages in cutting.by_document.items():
+        document = documents[name]
+        broken = {id(judged): breaks(conditions, [judged]) for judged in (document, *document.sections)}
+        admitted += [passage.id for passage in passages
+                     if not any(broken[id(judged)] for judged in sections_of(document, passage) or [document])]
+    return frozenset(admitted)
 
 
-def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any], sections: Sequence[Section] = (), label: str = "") -> Document:
-    """A document with the characters at which its words begin and end."""
-    starts, ends = array("I"), array("I")
-    for match in WORD.finditer(text):
-        starts.append(match.start())
-        ends.append(match.end())
-    return Document(id, title, text, metadata, starts, ends, tuple(sections), label or title)
+def breaks(conditions: Sequence[Mapping[str, Any]], judged: Iterable[Any]) -> Dict[str, Any]:
+    """The conditions that some documents or sections do not meet."""
+    return {key: wanted for each in judged for filters in conditions for key, wanted in broken_filters(filters, each.metadata).items()}
 
 
-# Structures: a text to (title, metadata, sections); AtelierError (sentences without file) tells what is missing.
+def follow(case: Case, cutting: Cutting, index: Index, conditions: Sequence[Mapping[str, Any]], admitted: Optional[FrozenSet[str]],
+           question: Question, terms: Sequence[str]) -> Outcome:
+    """Search a question, assemble its context, and judge each fact that it requires."""
+    query = make_query(terms)
+    found = index.best(query, -1 if question.per_document else case.settings.top_k, admitted)
+    if question.per_document:
+        found = best_of_each(found, cutting, question.per_document)
+    kept = assemble([cutting.by_id[id].words for id, _ in found], case.settings.budget_words)
+    hits = [Hit(rank, cutting.by_id[id], score, words) for rank, ((id, score), words) in enumerate(zip(found, kept), 1)]
+    context = [hit for hit in hits if hit.kept]
+    spans = kept_spans(cutting.by_id, [Kept(hit.passage.id, hit.kept) for hit in context])
 
-ARTICLE = re.compile(r"""(?ix) \s* (?: (?: article | annexe ) \s+ | art (?: \.\s* | \s+ ) ) (?: n° \s* )?
-    (?P<number> \d+ (?: [.‑‐-] \d+ )* (?: er | ère )? | premi(?: er | ère ) | unique | [ivxlcdm]+
-              | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
-    (?: \s+ (?: bis | ter | quater | quinquies ) )? \s* (?: \.? \s* [:{}] .* | \.? ) \s*""".format(DASHES))
-ALMOST_ARTICLE = re.compile(r"(?i)\s*(?:article|art\.|annexe|avenant)\b.{0,60}[^\s.,;:]\s*")  # what a reader may take for a heading
-CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
-HEADER_LINE = re.compile(r"\s*([^:]+?)\s*:\s*(.*\S)")
-HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
-ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
-FENCE = re.compile(r" {0,3}(```+|~~~+)")
-
-
-def lines_of(text: str) -> Iterator[Tuple[int, str]]:
-    """(first character, text without its line end) of each line."""
-    start = 0
-    for line in text.splitlines(keepends=True):
-        yield start, line.rstrip("\r\n\x0b\x0c\x85\u2028\u2029")
-        start += len(line)
-
-
-def make_key(label: str) -> str:
-    """`Date de signature` gives date_de_signature."""
-    return "_".join("".join(c for c in unicodedata.normalize("NFD", label.lower()) if not is_mark(c)).split())
+    def lose(quote, missing):
+        passages = touching(cutting, quote.span)
+        inside = [passage for passage in passages if admitted is None or passage.id in admitted]
+        return find_loss(Trip(quote.span, missing, inside, [passage for passage in inside if holds(passage, quote.span)], hits,
+                              lambda id: index.rank(query, id, admitted), case.settings.budget_words,
+                              find_broken(case.documents[quote.span.document], quote.span, passages, inside, conditions)), STAGES)
+    verdicts = [judge(case.facts[fact], case.documents, spans, lose) for fact in question.required_facts]
+    no_hits = None if hits else "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
+    return Outcome(question, [(term, index.count(term)) for term in terms], query, hits, context, spans, verdicts, no_hits)
 
 
-def parse_contract(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
-    """A first line that is the title, `Clé : valeur` lines, a blank line, then articles and their numbered clauses."""
-    lines = list(lines_of(text))
-    first = next(number for number, (_, line) in enumerate(lines) if line.strip())
-    last = next((number for number in range(first + 1, len(lines)) if not lines[number][1].strip()), len(lines))
-    metadata, problems = {}, []
-    for number in range(first + 1, last):
-        match = HEADER_LINE.fullmatch(lines[number][1])
-        if match and make_key(match.group(1)) in metadata:
-            problems.append("ligne {} : la clé {} est donnée deux fois dans l'en-tête ; gardez-en une.".format(number + 1, shown(match.group(1))))
-        elif match:
-            metadata[make_key(match.group(1))] = match.group(2)
-        else:
-            problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(number + 1, shown(lines[number][1])))
-    for rank, key in enumerate(HEADER_KEYS, first + 1):
-        if make_key(key) not in metadata and not (rank < last and not HEADER_LINE.fullmatch(lines[rank][1])):
-            problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
-                rank + 1, key, shown(lines[rank][1]) if rank < len(lines) else "la fin du texte"))
-    if problems:
-        raise AtelierError(*problems)
-    metadata["parties"] = metadata["parties"].split(" ; ")
-    return " ".join(lines[first][1].split()), metadata, make_sections(text, mark_articles(lines[last:]))
-
-
-def mark_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Optional[str]]]:
-    """(character, title) where a section begins, (character, None) where a clause does; a heading keeps what follows it."""
-    number, fresh, begun = None, False, False
-    for start, line in lines:
-        heading, clause = ARTICLE.fullmatch(line), CLAUSE.match(line)
-        if heading:
-            digits = re.match(r"\d+", heading.group("number"))
-            number = digits.group() if digits else "1" if heading.group("number").lower().startswith("premi") else None
-            yield start, " ".join(line.split())
-        elif line.strip() and not begun:
-            yield start, ""
-        elif clause and not fresh and number in (None, clause.group(1)):
-            yield start, None
-        if line.strip():
-            fresh, begun = bool(heading), True
-
-
-def parse_markdown(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
-    """ATX headings, outside code fences, begin sections; blank lines, outside them too, separate paragraphs."""
-    return "", {}, make_sections(text, mark_headings(text))
-
-
-def mark_headings(text: str) -> Iterator[Tuple[int, Optional[str]]]:
-    """As mark_articles, for paragraphs."""
-    fence, fresh, begun, blank = "", False, False, False
-    for start, line in lines_of(text):
-        opening = FENCE.match(line)
-        heading = None if fence else ATX_HEADING.fullmatch(line)
-        if heading:
-            yield start, " ".join((heading.group(1) or "").split())
-        elif line.strip() and not begun:
-            yield start, ""
-        elif line.strip() and blank and not fence and not fresh:
-            yield start, None
-        if line.strip():
-            fresh, begun = bool(heading), True
-        blank = not line.strip()
-        if opening and not fence:
-            fence = opening.group(1)
-        elif opening and opening.group(1).startswith(fence) and not line.strip().strip(fence[0]):
-            fence = ""
-
-
-def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List[Section]:
-    """Sections, from the characters where they (with a title) and their next pieces (with None) begin."""
-    sections: List[Section] = []
-    marks = list(marks)
-    for (start, title), (end, _) in zip(marks, marks[1:] + [(len(text), None)]):
-        start, end = end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())
-        if title is not None:
-            sections.append(Section(title, {}, start, end, []))
-        sections[-1].pieces.append((start, end))
-    return [section._replace(end=section.pieces[-1][1]) for section in sections]
-
-
-STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
-
-
-def read_facts(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Optional[Fact]]:
-    """Facts by id; None stands for one whose quotes could not all be located."""
-    facts: Dict[str, Optional[Fact]] = {}
-    texts = FoldedTexts(documents)
-    for place, value, item in read_list(case, "facts", FACT_KEYS, faults):
-        several = isinstance(value, dict) and "any_of" in value
-        if several and {"document", "quote", "start"} & set(value):
-            faults.add(place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
-        if several and item.get("any_of") == []:
-            faults.add(place + ".any_of", "liste vide ; donnez au moins une citation.")
-        parts = [("{}.any_of[{}]".format(place, number), part) for number, part in enumerate(item.get("any_of", ()))] if several else [
-            (place, {key.name: value[key.name] for key in QUOTE_KEYS if key.name in value} if isinstance(value, dict) else {})]
-        quotes = [read_quote(*part, documents, texts, faults) for part in parts]
-        if "id" in item:
-            facts.setdefault(item["id"], Fact(item["id"], tuple(quotes), several) if quotes and all(quotes) else None)
-    return facts
-
-
-def read_quote(place: str, value: Any, documents: Mapping[str, Optional[Document]], texts: FoldedTexts, faults: Faults) -> Optional[Quote]:
-    """A quote with its one place in its document; None, and a fault, when it has none."""
-    item = read_object(value, place, QUOTE_KEYS, faults)
-    name, quote = item.get("document"), item.get("quote")
-    if name is not None and documents and name not in documents:
-        faults.add(place + ".document", "document {} inconnu. {}".format(shown(name), suggestion(name, documents)))
-    elif quote and documents.get(name):
-        try:
-            return Quote(quote, Span(name, *choose_place(quote, item.get("start"), name, texts)))
-        except AtelierError as error:
-            faults.add(place + ".quote", "{} {}".format(shown(quote), error))
-    return None
-
-
-def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]], documents: Mapping[str, Optional[Document]],
-                   faults: Faults) -> Tuple[Question, ...]:
-    """The questions of a case; what they require must be known, and agree with their being answerable."""
-    questions = []
-    for place, value, item in read_list(case, "questions", QUESTION_KEYS, faults):
-        required, answerable = item.get("required_facts", []), item.get("answerable", True)
-        for number, fact in enumerate(required):
-            where = "{}.required_facts[{}]".format(place, number)
-            if "facts" in case and fact not in facts:
-                faults.add(where, "fait {} inconnu. {}".format(shown(fact), suggestion(fact, facts)))
-            elif fact in required[:number]:
-                faults.add(where, "fait {} exigé deux fois ; ôtez-en un.".format(shown(fact)))
-        if isinstance(value, dict) and value.get("answerable", True) is not answerable:
-            pass  # its type is wrong: what it means is unknown
-        elif answerable and not required and isinstance(value, dict) and value.get("required_facts", []) == []:
-            faults.add(place, "question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.")
-        elif not answerable and required:
-            faults.add(place, "question déclarée sans réponse, mais qui exige des faits ; ôtez les faits ou « answerable ».")
-        filters = read_filters(item.get("filters", {}), place + ".filters", documents, faults)
-        if {"id", "text"} <= set(item):
-            questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters, item.get("per_document"), item.get("set")))
-    return tuple(questions)
-
-
-# Locating a quote: white space folded, otherwise to the letter.
-
-class Folded(namedtuple("Folded", "text starts")):
-    """A text whose runs of white space are one space; word i begins at character starts[i]."""
-    __slots__ = ()
-
-
-def fold(text: str) -> Folded:
-    """A text with one space between its words."""
-    words = text.split()
-    return Folded(" ".join(words), array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]])))
-
-
-class FoldedTexts(dict):
-    """The folded text of each document, made when it is first asked for."""
-
-    def __init__(self, documents: Mapping[str, Optional[Document]]):
-        super().__init__()
-        self.documents = documents
-
-    def __missing__(self, name: str) -> Folded:
-        self[name] = fold(self.documents[name].text)
-        return self[name]
-
-
-def is_mark(character: str) -> bool:
-    """Whether a character combines with the one before it."""
-    return unicodedata.category(character)[0] == "M"
-
-
-def cuts_a_word(text: str, at: int) -> bool:
-    """Whether the limit before character at falls inside a word or a number."""
-    if not 0 < at < len(text):
-        return False
-    if is_mark(text[at]):
-        return True
-    base = at - 1
-    while base and is_mark(text[base]):
-        base -= 1
-    left, right = text[max(0, at - 2):at], text[at:at + 2]
-    return bool(text[base].isalnum() and right[0].isalnum()
-                or re.fullmatch(r"\d[.,]", left) and right[0].isdigit()
-                or left[-1].isdigit() and re.fullmatch(r"[.,]\d", right))
-
-
-def occurrences(quote: str, folded: Folded, first: int = 0) -> Iterator[Tuple[int, int]]:
-    """The (start, end) words that each whole occurrence of a quote touches, from word first on.
-
-    Occurrences inside one and the same word touch the same place: it is given once.
-    """
-    needle, last = " ".join(quote.split()), None
-    at = folded.text.find(needle, folded.starts[first]) if first < len(folded.starts) else -1
-    while at >= 0:
-        if not (cuts_a_word(folded.text, at) or cuts_a_word(folded.text, at + len(needle))):
-            place = bisect_right(folded.starts, at) - 1, bisect_left(folded.starts, at + len(needle))
-            if place != last:
-                yield place
-            last = place
-        at = folded.text.find(needle, at + 1)
-
-
-def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts) -> Tuple[int, int]:
-    """The (start, end) words of a quote in a document; AtelierError tells why it has no place, or which it may have."""
-    here = texts[name]
-    if start is not None:
-        chosen = next(occurrences(quote, here, start), None)
-        if chosen and chosen[0] == start:
-            return chosen
-    found = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
-    if len(found) == 1 and start is None:
-        return found[0]
-    places = ", ".join(str(begin) for begin, _ in found[:LISTED_PLACES]) + (", …" if len(found) > LISTED_PLACES else "")
-    if not found:
-        others = [shown(other) for other, document in texts.documents.items() if document and any(occurrences(quote, texts[other]))]
-        if others:
-            raise AtelierError("n'est pas dans {}, mais dans {} ; corrigez « document ».".format(shown(name), ", ".join(others)))
-        raise AtelierError("n'est pas dans {}. {}".format(shown(name), explain_absence(quote, here)))
-    if start is None:
-        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple \"start\": {}.".format(
-            shown(name), places, found[0][0]))
-    raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(start, shown(name), places))
-
-
-# What a keyboard or a converter changes unseen: the French name of the difference, and what erases it,
-# from the slightest to the strongest; the strongest are given up first when looking for the culprits.
-ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
-    ("forme Unicode, NFC ou NFD", lambda text: unicodedata.normalize("NFC", text)),
-    ("caractère invisible", lambda text: re.sub("[{}]".format("".join(INVISIBLE)), "", text)),
-    ("apostrophe, ' ou ’", lambda text: re.sub("[’‘ʼ′`´]", "'", text)),
-    ("guillemets", lambda text: re.sub("[\"«»“”„]", "", text)),
-    ("tiret", lambda text: re.sub("[{}]".format(DASHES), "-", text)),
-    ("points de suspension, … ou ...", lambda text: text.replace("…", "...")),
-    ("ponctuation", lambda text: re.sub(r"[.,;:!?()\[\]]", "", text)),
-    ("ligature", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
-    ("majuscules", str.casefold),
-    ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
-    ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
-)
-COMPARED_WORDS = 200  # of an absent quote
-
-
-def erase(text: str, without: Sequence[str] = ()) -> str:
-    """The text after every eraser but some."""
-    for name, eraser in ERASERS:
-        if name not in without:
-            text = eraser(text)
-    return text
-
-
-def explain_absence(quote: str, folded: Folded) -> str:
-    """The nearest text of a document to a quote that is not in it, and what differs."""
-    words, sought = folded.text.split(" "), quote.split()
-    at = folded.text.find(" ".join(sought))
-    if at >= 0:
-        first = bisect_right(folded.starts, at) - 1
-        return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
-            shown(" ".join(words[first:first + len(sought)])))
-    pieces = [" ".join(piece.split()) for piece in re.split(r"\[?(?:…|\.\.\.)\]?", quote)]
-    if len(pieces) > 1 and all(piece in folded.text for piece in pieces):
-        return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
-    start, end, differences = nearest_words(sought[:COMPARED_WORDS], words)
-    if start == end:
-        return "Aucun de ses mots n'y figure : est-ce le bon document ?"
-    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez le texte.".format(
-        start, shown(" ".join(words[start:end])), ", ".join(differences[:3]))
-
-
-def nearest_words(sought: Sequence[str], words: Sequence[str]) -> Tuple[int, int, List[str]]:
-    """(start, end, differences) of the words around the longest run that a quote shares with a text, spelling apart."""
-    from difflib import SequenceMatcher
-    loose, erased = ([erased_word(word) for word in each] for each in (sought, words))
-    matcher = SequenceMatcher(None, erased, loose, autojunk=False)
-    run = matcher.find_longest_match(0, len(erased), 0, len(loose))
-    if not run.size or not "".join(loose[run.b:run.b + run.size]).isalnum():
-        joined, limits = "".join(erased), list(accumulate(map(len, erased)))  # words may be cut or joined
-        at = joined.find("".join(loose)) if "".join(loose).isalnum() else -1
-        if at < 0:
-            return 0, 0, []
-        start, end = bisect_right(limits, at), bisect_left(limits, at + len("".join(loose))) + 1
-        return start, end, [tell_difference(words[start:end], sought)]
-    start = max(0, run.a - run.b - 2)  # room for words added or left out
-    matcher.set_seq1(erased[start:run.a - run.b + len(loose) * 5 // 4 + 3])
-    changes = trim(matcher.get_opcodes(), sought)
-    differences = []
-    for kind, a, b, c, d in changes:
-        written, quoted = words[start + a:start + b], sought[c:d]
-        if kind != "equal":
-            differences.append(tell_difference(written, quoted))
-        for at, (one, other) in enumerate(zip(written, quoted) if kind == "equal" else ()):
-            if one != other and not (c + at in (0, len(sought) - 1) and other in one):  # an edge may be a part of a word
-                differences.append(tell_difference([one], [other]))
-    return start + changes[0][1], start + changes[-1][2], differences
-
-
-@lru_cache(maxsize=1 << 16)
-def erased_word(word: str) -> str:
-    """The word after every eraser; as it is when nothing would be left."""
-    return erase(word) or word
-
-
-def tell_difference(written: Sequence[str], quoted: Sequence[str]) -> str:
-    """`« l'an » y est écrit « l’an » (apostrophe, ' ou ’)`."""
-    one, other = " ".join(written), " ".join(quoted)
-    if not one or not other:
-        return "{} manque à la citation".format(shown(one)) if one else "{} n'y est pas".format(shown(other))
-    spared: List[str] = []
-    for name, _ in reversed(ERASERS):
-        if erase(one, spared + [name]) == erase(other, spared + [name]):
-            spared.append(name)
-    culprits = [name for name, _ in ERASERS if name not in spared]
-    return "{} y est écrit {}{}".format(shown(other), shown(one), " ({})".format(", ".join(culprits)) if erase(one) == erase(other) else "")
-
-
-def trim(changes: Sequence[Tuple[str, int, int, int, int]], sought: Sequence[str]) -> List[Tuple[str, int, int, int, int]]:
-    """Edit operations without the words of the text that stand before and after the quote."""
-    kept = [change for change in changes if change[0] != "delete" or change not in (changes[0], changes[-1])]
-    for edge in {0, len(kept) - 1}:
-        kind, a, b, c, d = kept[edge]
-        room = d - c if "".join(sought[c:d]).isalnum() or kind == "equal" else 0  # what stands for a lone sign is not its double
-        kept[edge] = (kind, max(a, b - room), b, c, d) if edge == 0 else (kind, a, min(b, a + room), c, d)
+def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
+    """The first limit matches of each document, in the order of all."""
+    room: Dict[str, int] = {}
+    kept = []
+    for id, score in found:
+        name = cutting.by_id[id].span.document
+        room[name] = room.get(name, limit) - 1
+        if room[name] >= 0:
+            kept.append((id, score))
     return kept
 
 
-# --- 4. Cutting: a case and a variant to passages ----------------------------------------------------
+def find_broken(document: Document, quote: Span, touched: Sequence[Passage], inside: Sequence[Passage],
+                conditions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+    """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
+    whole = document.sections or [document]
+    if all(breaks(conditions, [judged]) for judged in whole):
+        return breaks(conditions, whole)
+    gaps = missing_spans(quote, [passage.touched for passage in inside])
+    outside = [passage for passage in touched if passage not in inside
+               and any(passage.touched.start < gap.end and gap.start < passage.touched.end for gap in gaps)]
+    return breaks(conditions, [judged for passage in outside for judged in sections_of(document, passage) or [document]])
+
+
+# --- 3. Cutting: a case and a variant to passages -------------------------------------------------
+
+WORD = re.compile(r"\S+")
+LINE_BREAK = r"(?:\r\n|\r(?!\n)|[\n\x85\u2028\u2029])"
+PARAGRAPH_BREAK = re.compile(LINE_BREAK + r"[^\S\r\n\x85\u2028\u2029]*" + LINE_BREAK)
+
 
 def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
     """Half-open windows of size words (or characters), the first overlap of which repeat the window before.
@@ -1070,8 +386,6 @@ def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
     step = size - overlap
     return [(start, min(start + size, count)) for start in range(0, max(count - overlap, min(count, 1)), step)]
 
-
-# A unit gives, in text order, the (start character, end character, heading) of each passage of a document.
 
 def cut_words(document: Document, size: int, overlap: int) -> Iterator[Tuple[int, int, str]]:
     """(first character, last + 1, text put before) of each window of size words."""
@@ -1107,11 +421,6 @@ def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iter
         yield start, end, heading
 
 
-class Unit(namedtuple("Unit", "cut keys")):
-    """A way of cutting: its function, whose parameters are its Keys."""
-    __slots__ = ()
-
-
 WINDOW_KEYS = (Key("size", "count", True), Key("overlap", "position", default=0))
 UNITS = {
     "words": Unit(cut_words, WINDOW_KEYS),
@@ -1130,6 +439,15 @@ def cut(documents: Mapping[str, Document], variant: Variant) -> Cutting:
         by_document[document.id] = [make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
                                     for number, piece in enumerate(pieces, 1)]
     return Cutting({passage.id: passage for passages in by_document.values() for passage in passages}, by_document)
+
+
+def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any], sections: Sequence[Section] = (), label: str = "") -> Document:
+    """A document with the characters at which its words begin and end."""
+    starts, ends = array("I"), array("I")
+    for match in WORD.finditer(text):
+        starts.append(match.start())
+        ends.append(match.end())
+    return Document(id, title, text, metadata, starts, ends, tuple(sections), label or title)
 
 
 def make_passage(document: Document, id: str, start: int, end: int, heading: str) -> Passage:
@@ -1177,7 +495,45 @@ def holds(passage: Passage, span: Span) -> bool:
     return passage.span.start <= span.start and span.end <= passage.span.end
 
 
-# --- 5. Searching: the only SQL ------------------------------------------------------------------------
+# --- 4. Searching: the only SQL -------------------------------------------------------------------
+
+# Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
+TERM = re.compile("[^\\W_]+(?:[\u0300-\u0331]+[^\\W_]*)*")
+
+
+def kind_of(value: Any) -> str:
+    """What may be compared with what."""
+    return "booléen" if isinstance(value, bool) else "nombre" if isinstance(value, (int, float)) else "texte"
+
+
+def each_value(value: Any) -> List[Any]:
+    """The values of a metadata key: those of a list, the one given, or none."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def is_among(found: Any, wanted: Sequence[Any]) -> bool:
+    """Whether a document's value, or one of its list, equals a wanted one; true never equals 1."""
+    return any(each == value and kind_of(each) == kind_of(value) for each in each_value(found) for value in wanted)
+
+
+OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
+    "gte": lambda found, bound: any(kind_of(each) == kind_of(bound) and each >= bound for each in each_value(found)),
+    "lte": lambda found, bound: any(kind_of(each) == kind_of(bound) and each <= bound for each in each_value(found)),
+    "in": is_among,
+}
+
+
+def passes(found: Any, wanted: Any) -> bool:
+    """Whether a value of the metadata (None when absent) meets a condition."""
+    if isinstance(wanted, dict):
+        return all(OPERATORS[name](found, bound) for name, bound in wanted.items())
+    return found == wanted if isinstance(wanted, list) else is_among(found, [wanted])
+
+
+def broken_filters(filters: Mapping[str, Any], metadata: Mapping[str, Any]) -> Dict[str, Any]:
+    """The conditions that some metadata do not meet."""
+    return {key: wanted for key, wanted in filters.items() if not passes(metadata.get(key), wanted)}
+
 
 def open_database() -> Any:
     """A connection to a database in memory; AtelierError when this Python has no usable FTS5."""
@@ -1326,7 +682,7 @@ class Index:
         self.database.close()
 
 
-# --- 6. Assembling: hits and a budget to a context -----------------------------------------------------
+# --- 5. Assembling: hits and a budget to a context ------------------------------------------------
 
 def assemble(lengths: Iterable[int], budget_words: int) -> List[int]:
     """The words kept of each hit, in rank order; the one that overflows is cut, later ones keep none.
@@ -1337,7 +693,7 @@ def assemble(lengths: Iterable[int], budget_words: int) -> List[int]:
     return [after - before for before, after in zip(sent, sent[1:])]
 
 
-# --- 7. Coverage and loss: spans in, verdicts out --------------------------------------------------------
+# --- 6. Coverage and loss: spans in, verdicts out -------------------------------------------------
 
 def missing_spans(quote: Span, kept: Iterable[Span]) -> List[Span]:
     """The parts of a quote that no kept span of its document holds; a fact is covered when there is none.
@@ -1390,7 +746,18 @@ def redundant_words(spans: Sequence[Span]) -> int:
     return size(spans) - size(union(spans))
 
 
-# The stages of loss: each takes the trip of an uncovered quote and gives what its loss carries, or None.
+def judge(fact: Fact, documents: Mapping[str, Document], kept: Sequence[Span],
+          lose: Callable[[Quote, Sequence[Span]], Dict[str, Any]]) -> Verdict:
+    """Whether the kept spans cover a fact and, for each of its quotes that they do not, where it was lost."""
+    attempts = []
+    for quote in fact.quotes:
+        missing, loss = missing_spans(quote.span, kept), None
+        if missing:
+            loss, twins = lose(quote, missing), same_words_in(documents, quote, kept)
+            loss = {**loss, "same_words_in": twins} if twins else loss
+        attempts.append(Attempt(quote, size(missing), loss))
+    return Verdict(fact, attempts, min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span])))
+
 
 def filtered_out(trip: Trip) -> Optional[Dict[str, Any]]:
     """The filters refuse the document, or the section, where the quote stands."""
@@ -1450,11 +817,6 @@ def best_holder(trip: Trip) -> Optional[Tuple[int, str]]:
     return min(((rank, holder.id) for holder in trip.holders for rank in [trip.rank_of(holder.id)] if rank), default=None)
 
 
-class Stage(namedtuple("Stage", "id test label detail advice")):
-    """A stage of loss: its test (Trip to dict or None), its French name, what the table says of it, what to try next."""
-    __slots__ = ()
-
-
 STAGES = (
     Stage("filtered_out", filtered_out, "écartée par un filtre", "{filter}",
           "Vérifiez le filtre et les métadonnées du document."),
@@ -1469,8 +831,6 @@ STAGES = (
     Stage("ranked_too_low", ranked_too_low, "classée trop bas", "{passage}, rang {rank}",
           "Le passage est trouvé sous le top_k : voyez quels passages le précèdent, et par quels termes."),
 )
-
-
 ENGINE_STAGES = (  # for an engine whose index is unknown
     STAGES[0],
     STAGES[2],
@@ -1499,179 +859,7 @@ def same_words_in(documents: Mapping[str, Document], quote: Quote, kept: Sequenc
         and any(occurrences(quote.text, fold(words_of(documents[span.document], span))))))
 
 
-# --- 8. Report: a case and its variants to the JSON's dict, and to the table -----------------------------
-
-class Attempt(namedtuple("Attempt", "quote missing loss")):
-    """A Quote as one context leaves it: how many of its words are missing, its loss (None when covered)."""
-    __slots__ = ()
-
-
-class Verdict(namedtuple("Verdict", "fact attempts chosen")):
-    """A required Fact: an Attempt for each of its quotes, and the one that speaks for it."""
-    __slots__ = ()
-
-
-class Outcome(namedtuple("Outcome", "question terms query hits context kept verdicts no_hits")):
-    """A Question's trip through one variant: [(term, passages that hold it)], query, Hits, those of the context, their
-    kept Spans, Verdicts, why no hits.  Of another engine, terms and query, and perhaps hits, are None.
-    """
-    __slots__ = ()
-
-
-def diagnose(case: Case, engines: Mapping[str, Mapping[str, Sent]] = {}, tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
-    """The whole report, as a dict ready for JSON; engines are {name: {question id: what was sent}}.
-
-    tick is called once a question of a variant is done.
-    """
-    terms = search_terms((question.text for question in case.questions), case.settings.stop_words)
-    variants = in_threads([lambda go_on, variant=variant: diagnose_variant(case, variant, terms, go_on, tick) for variant in case.variants],
-                          worth_it=sum(len(document.starts) for document in case.documents.values()) > 20_000)
-    variants += [diagnose_engine(case, name, sent) for name, sent in engines.items()]
-    return {
-        "atelier": __version__,
-        "environment": describe_environment(),
-        "warnings": [sentence for check in CHECKS for sentence in check(case, variants)],
-        "case": describe_case(case),
-        "settings": {"filters": case.settings.filters, "top_k": case.settings.top_k, "budget_words": case.settings.budget_words,
-                     "tokenizer": TOKENIZER, "stop_words": list(case.settings.stop_words), "index_titles": case.settings.index_titles},
-        "variants": variants,
-        "comparisons": [compare_variants(*pair) for pair in combinations(variants, 2)],
-    }
-
-
-def in_threads(tasks: Sequence[Callable[[Callable[[], None]], Any]], worth_it: bool) -> List[Any]:
-    """The results of independent tasks, in order; SQLite releases the interpreter lock while it works.
-
-    Each task is given a function to call now and then, which raises once the run is given up.
-    """
-    given_up: List[bool] = []
-
-    def go_on():
-        if given_up:
-            raise KeyboardInterrupt
-
-    if not worth_it:
-        return [task(go_on) for task in tasks]
-    from concurrent.futures import ThreadPoolExecutor
-    with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(task, go_on) for task in tasks]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            given_up.append(True)
-            raise
-
-
-def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]], go_on: Callable[[], None],
-                     tick: Callable[[], None]) -> Dict[str, Any]:
-    """One variant's part of the report; terms are those of each question, in order; go_on is called all along."""
-    cutting = cut(case.documents, variant)
-
-    def searched(id):
-        go_on()
-        label = case.documents[cutting.by_id[id].span.document].label if case.settings.index_titles else ""
-        return label + "\n" + text_of(case.documents, cutting.by_id[id])
-    index = Index(cutting.by_id, searched)
-    admit = lru_cache(None)(lambda key: admitted_ids(case.documents, cutting, json.loads(key)))  # questions share filters
-    slice_text = lru_cache(None)(lambda *kept: text_of(case.documents, *kept))  # and find the same passages
-    try:
-        outcomes = []
-        for question, searched_terms in zip(case.questions, terms):
-            go_on()
-            conditions = [case.settings.filters] + ([question.filters] if variant.question_filters else [])
-            outcomes.append(follow(case, cutting, index, conditions, admit(json.dumps(conditions)),
-                                   question if variant.question_filters else question._replace(per_document=None), searched_terms))
-            tick()
-        return {
-            "id": variant.id,
-            "chunking": {"unit": variant.unit, **variant.parameters},
-            "question_filters": variant.question_filters,
-            **summarize_sets(case, cutting, outcomes),
-            "passages": {document: [[passage.span.start, passage.span.end] for passage in passages]
-                         for document, passages in cutting.by_document.items()},
-            "questions": [describe_outcome(case.documents, slice_text, *pair) for pair in zip(case.questions, outcomes)],
-        }
-    finally:
-        index.close()
-
-
-def admitted_ids(documents: Mapping[str, Document], cutting: Cutting, conditions: Sequence[Mapping[str, Any]]) -> Optional[FrozenSet[str]]:
-    """The ids of the passages all of whose sections (or whose document, without) pass; None when nothing is filtered."""
-    if not any(conditions):
-        return None
-    admitted = []
-    for name, passages in cutting.by_document.items():
-        document = documents[name]
-        broken = {id(judged): breaks(conditions, [judged]) for judged in (document, *document.sections)}
-        admitted += [passage.id for passage in passages
-                     if not any(broken[id(judged)] for judged in sections_of(document, passage) or [document])]
-    return frozenset(admitted)
-
-
-def breaks(conditions: Sequence[Mapping[str, Any]], judged: Iterable[Any]) -> Dict[str, Any]:
-    """The conditions that some documents or sections do not meet."""
-    return {key: wanted for each in judged for filters in conditions for key, wanted in broken_filters(filters, each.metadata).items()}
-
-
-def follow(case: Case, cutting: Cutting, index: Index, conditions: Sequence[Mapping[str, Any]], admitted: Optional[FrozenSet[str]],
-           question: Question, terms: Sequence[str]) -> Outcome:
-    """Search a question, assemble its context, and judge each fact that it requires."""
-    query = make_query(terms)
-    found = index.best(query, -1 if question.per_document else case.settings.top_k, admitted)
-    if question.per_document:
-        found = best_of_each(found, cutting, question.per_document)
-    kept = assemble([cutting.by_id[id].words for id, _ in found], case.settings.budget_words)
-    hits = [Hit(rank, cutting.by_id[id], score, words) for rank, ((id, score), words) in enumerate(zip(found, kept), 1)]
-    context = [hit for hit in hits if hit.kept]
-    spans = kept_spans(cutting.by_id, [Kept(hit.passage.id, hit.kept) for hit in context])
-
-    def lose(quote, missing):
-        passages = touching(cutting, quote.span)
-        inside = [passage for passage in passages if admitted is None or passage.id in admitted]
-        return find_loss(Trip(quote.span, missing, inside, [passage for passage in inside if holds(passage, quote.span)], hits,
-                              lambda id: index.rank(query, id, admitted), case.settings.budget_words,
-                              find_broken(case.documents[quote.span.document], quote.span, passages, inside, conditions)), STAGES)
-    verdicts = [judge(case.facts[fact], case.documents, spans, lose) for fact in question.required_facts]
-    no_hits = None if hits else "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
-    return Outcome(question, [(term, index.count(term)) for term in terms], query, hits, context, spans, verdicts, no_hits)
-
-
-def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
-    """The first limit matches of each document, in the order of all."""
-    room: Dict[str, int] = {}
-    kept = []
-    for id, score in found:
-        name = cutting.by_id[id].span.document
-        room[name] = room.get(name, limit) - 1
-        if room[name] >= 0:
-            kept.append((id, score))
-    return kept
-
-
-def find_broken(document: Document, quote: Span, touched: Sequence[Passage], inside: Sequence[Passage],
-                conditions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
-    """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
-    whole = document.sections or [document]
-    if all(breaks(conditions, [judged]) for judged in whole):
-        return breaks(conditions, whole)
-    gaps = missing_spans(quote, [passage.touched for passage in inside])
-    outside = [passage for passage in touched if passage not in inside
-               and any(passage.touched.start < gap.end and gap.start < passage.touched.end for gap in gaps)]
-    return breaks(conditions, [judged for passage in outside for judged in sections_of(document, passage) or [document]])
-
-
-def judge(fact: Fact, documents: Mapping[str, Document], kept: Sequence[Span],
-          lose: Callable[[Quote, Sequence[Span]], Dict[str, Any]]) -> Verdict:
-    """Whether the kept spans cover a fact and, for each of its quotes that they do not, where it was lost."""
-    attempts = []
-    for quote in fact.quotes:
-        missing, loss = missing_spans(quote.span, kept), None
-        if missing:
-            loss, twins = lose(quote, missing), same_words_in(documents, quote, kept)
-            loss = {**loss, "same_words_in": twins} if twins else loss
-        attempts.append(Attempt(quote, size(missing), loss))
-    return Verdict(fact, attempts, min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span])))
-
+# --- 7. Report: outcomes to the JSON's dict -------------------------------------------------------
 
 def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
     """The summary and, when questions have sets, that of each set."""
@@ -1757,6 +945,12 @@ def describe_environment() -> Dict[str, str]:
     return {"python": "{}.{}.{}".format(*sys.version_info), "sqlite": sqlite_version()}
 
 
+def sha256(data: bytes) -> str:
+    """Hexadecimal digest."""
+    from hashlib import sha256 as digest
+    return digest(data).hexdigest()
+
+
 def describe_case(case: Case) -> Dict[str, Any]:
     documents = [{"id": document.id, "words": len(document.starts), "sha256": sha256(document.text.encode("utf-8"))}
                  for document in case.documents.values()]
@@ -1816,81 +1010,25 @@ def describe_attempt(attempt: Attempt) -> Dict[str, Any]:
             "words": words, "words_covered": words - attempt.missing, "covered": attempt.loss is None, "loss": attempt.loss}
 
 
-# Warnings: what does not stop a run but spoils its reading; each check gives French sentences and knows no other.
+def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
+    """Complete contexts of one against incomplete ones of the other, over the answerable questions that both hold.
 
-def idle_facts(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    required = {fact for question in case.questions for fact in question.required_facts}
-    for fact in case.facts:
-        if fact not in required:
-            yield "fait {} : aucune question ne l'exige.".format(shown(fact))
-
-
-def invisible_characters(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    holders = [("document", each) for each in case.documents.values()] + [("question", each) for each in case.questions]
-    for kind, holder in holders:
-        found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
-        for character in dict.fromkeys(found):
-            at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
-            yield "{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez ce caractère.".format(
-                kind, shown(holder.id), INVISIBLE[character], ord(character), found.count(character), at)
+    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses; 1 when all tie.
+    """
+    theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
+    pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
+             if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
+    wins, losses = pairs.count((True, False)), pairs.count((False, True))
+    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses, "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
 
 
-def doubtful_headings(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Lines of a contract that look like an article's title and are not read as one."""
-    remedy = "un titre s'écrit « Article 4 – Prix »."
-    for document in case.documents.values():
-        if document.structure != "contract":
-            continue
-        if not any(section.title for section in document.sections):
-            yield "document {} : aucun article reconnu dans ce contrat ; {}".format(shown(document.id), remedy)
-        for number, (_, line) in enumerate(lines_of(document.text), 1):
-            if ALMOST_ARTICLE.fullmatch(line) and not ARTICLE.fullmatch(line):
-                yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(shown(document.id), number, shown(line), remedy)
-
-
-def contexts_beyond_hits(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Engines whose context holds words that their hits do not."""
-    for variant in variants:
-        for question in variant["questions"] if variant["chunking"] is None else ():
-            hits, sent = ([Span(each["document"], each["start"], each["end"]) for each in question[key] or ()]
-                          for key in ("hits_before_budget", "context"))
-            if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
-                yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(shown(variant["id"]), shown(question["id"]))
-
-
-def questions_without_terms(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if not case.questions:
-        yield "aucune question : seuls les passages sont décrits."
-    for question in variants[0]["questions"]:
-        if question["terms"] == []:
-            yield "question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(shown(question["id"]))
-
-
-def documents_without_filtered_key(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for key in case.settings.filters:
-        without = [shown(document.id) for document in case.documents.values()
-                   if not any(key in judged.metadata for judged in document.sections or [document])]
-        if without:
-            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, ", ".join(without[:5]) + (", …" if len(without) > 5 else ""))
-
-
-def idle_variants(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Variants that cut the same passages, and overlaps without effect."""
-    alike: Dict[str, List[str]] = {}
-    for variant in variants:
-        if variant["passages"] is None:
-            continue  # another engine
-        cutting = json.dumps([variant["passages"], variant["summary"]["words_indexed"], variant["question_filters"]])
-        alike.setdefault(cutting, []).append(variant["id"])
-        if variant["chunking"].get("overlap") and all(len(passages) == 1 for passages in variant["passages"].values()):
-            yield "variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage.".format(shown(variant["id"]))
-    for ids in alike.values():
-        if len(ids) > 1:
-            yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(ids))
-
-
-CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
-          documents_without_filtered_key, idle_variants)
+def sign_test(wins: int, losses: int) -> float:
+    """Two-sided p, exact but for the last rounding."""
+    trials, ways, tail = wins + losses, 1, 0
+    for successes in range(min(wins, losses) + 1):
+        tail += ways
+        ways = ways * (trials - successes) // (successes + 1)
+    return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
 
 
 encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -1929,6 +1067,8 @@ def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
         opening = ","
     yield indent + closing
 
+
+# --- 8. Table: a report to eighty columns ---------------------------------------------------------
 
 TABLE_HEAD = """\
 variante                passages     mots contextes    faits     mots       mots
@@ -2017,26 +1157,922 @@ def detail_of(loss: Mapping[str, Any]) -> str:
     return STAGE[loss["stage"]].detail.format(**{**loss, **words})
 
 
-def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
-    """Complete contexts of one against incomplete ones of the other, over the answerable questions that both hold.
+def clip(text: str, width: int = 80) -> str:
+    """A text on one line, cut with an ellipsis when it is wider."""
+    folded = " ".join(text.split())
+    return folded if len(folded) <= width else folded[:width - 1] + "…"
 
-    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses; 1 when all tie.
+
+def counted(number: int, noun: str) -> str:
+    """`1 mot`, `22 mots`; a noun of several words takes the mark on each: `fait couvert`."""
+    if number < 2:
+        return "{} {}".format(number, noun)
+    return "{} {}".format(number, " ".join(word + ("" if word.endswith(("s", "x")) else "s") for word in noun.split()))
+
+
+def decimal(number: float, digits: int) -> str:
+    """`0,500`: with that many digits and the French comma."""
+    return "{:.{}f}".format(number, digits).replace(".", ",")
+
+
+# --- 9. Reading a case: bytes to Case -------------------------------------------------------------
+
+CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
+MAX_DEPTH = 50           # of nesting in a case file; the format needs 5
+MAX_DIGITS = 15          # of an integer: beyond, other JSON readers lose digits
+LISTED_FAULTS = 100      # of one file
+
+
+class Faults:
+    """Gathers the faults of one file, to be shown together."""
+
+    def __init__(self, file: str):
+        self.file = file
+        self.sentences: List[str] = []
+
+    def add(self, place: str, problem: str) -> None:
+        self.sentences.append(" : ".join(part for part in (self.file, place, problem) if part))
+
+    def extend(self, place: str, error: AtelierError) -> None:
+        """Add the sentences of an error that knows neither file nor place."""
+        for sentence in error.sentences:
+            self.add(place, sentence)
+
+    def check(self) -> None:
+        """Raise AtelierError when there is at least one fault; beyond LISTED_FAULTS they are counted."""
+        told = list(dict.fromkeys(self.sentences))
+        if told:
+            more = ["{} : et {}.".format(self.file, counted(len(told) - LISTED_FAULTS, "autre faute"))] if len(told) > LISTED_FAULTS else []
+            raise AtelierError(*told[:LISTED_FAULTS], *more)
+
+
+def shown(value: Any) -> str:
+    """A value as an error message quotes it: on one line, at most 80 characters."""
+    if isinstance(value, str):
+        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
+    if isinstance(value, Unreadable):
+        return "une valeur illisible"
+    if isinstance(value, dict) or isinstance(value, list) and any(isinstance(each, (dict, list, Unreadable)) for each in value):
+        return "un objet" if isinstance(value, dict) else "une liste"
+    return clip(json.dumps(value, ensure_ascii=False))
+
+
+def suggestion(value: str, known: Iterable[str]) -> str:
+    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
+    from difflib import get_close_matches
+    names = list(known)
+    near = get_close_matches(value, names, 1)
+    if near:
+        return "Vouliez-vous dire {} ?".format(shown(near[0]))
+    return "Possibles : {}{}.".format(", ".join(names[:12]), "…" if len(names) > 12 else "") if names else "Rien n'est admis ici."
+
+
+class Unreadable(namedtuple("Unreadable", "problem")):
+    """Stands in the parsed tree for a value that JSON readers accept and this one refuses; problem is French."""
+    __slots__ = ()
+
+
+class RepeatedKeys(dict):
+    """An object of the file that gives some keys twice."""
+    names: Tuple[str, ...] = ()
+
+
+def decode(data: bytes) -> str:
+    """UTF-8 text, without its BOM; AtelierError (a sentence without file) names the first bad byte."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8.".format(
+            error.start, data[error.start], data.count(b"\n", 0, error.start) + 1)) from None
+    return text[1:] if text.startswith("\ufeff") else text
+
+
+def parse_json(text: str) -> Any:
+    """The tree of a JSON text; what it must not hold stands in it as Unreadable or RepeatedKeys.
+
+    Raises AtelierError (a sentence without file) when the text is no JSON.
     """
-    theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
-    pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
-             if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
-    wins, losses = pairs.count((True, False)), pairs.count((False, True))
-    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses, "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
+    def read_object(pairs):
+        tree = RepeatedKeys(pairs)
+        if len(tree) == len(pairs):
+            return dict(pairs)
+        keys = [key for key, _ in pairs]
+        tree.names = tuple(dict.fromkeys(key for key in keys if keys.count(key) > 1))
+        return tree
+
+    def read_integer(digits):
+        return int(digits) if len(digits) <= MAX_DIGITS else Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
+
+    def read_float(digits):
+        number = float(digits)
+        return number if abs(number) != float("inf") else Unreadable("nombre démesuré ({})".format(digits[:20]))
+
+    def read_constant(name):
+        return Unreadable("{} n'est pas un nombre JSON".format(name))
+
+    try:
+        return json.loads(text, object_pairs_hook=read_object, parse_int=read_integer, parse_float=read_float,
+                          parse_constant=read_constant)
+    except RecursionError:
+        raise AtelierError("imbrication démesurée de listes ou d'objets ; le format n'en demande que cinq niveaux.") from None
+    except json.JSONDecodeError as error:
+        raise AtelierError(explain_json(error)) from None
 
 
-def sign_test(wins: int, losses: int) -> float:
-    """Two-sided p, exact but for the last rounding."""
-    trials, ways, tail = wins + losses, 1, 0
-    for successes in range(min(wins, losses) + 1):
-        tail += ways
-        ways = ways * (trials - successes) // (successes + 1)
-    return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
+def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
+    """Report what no value of the file may hold, wherever it stands under a place."""
+    stack = [(place and place + " : ", tree, 0)]
+    while stack:
+        place, value, depth = stack.pop()
+        if isinstance(value, Unreadable):
+            faults.add(place, value.problem + ". Corrigez la valeur.")
+        elif isinstance(value, str):
+            check_characters(value, place, faults)
+        elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
+            faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(MAX_DEPTH))
+        elif isinstance(value, dict):
+            for name in getattr(value, "names", ()):
+                faults.add(place.replace(" : ", ""), "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
+            for key in value:
+                check_characters(key, place, faults)
+            stack += reversed([(key if not place else place + key if place.endswith(" : ") else "{}.{}".format(place, key), item, depth + 1)
+                               for key, item in value.items()])
+        elif isinstance(value, list):
+            stack += reversed([("{}[{}]".format(place, number), item, depth + 1) for number, item in enumerate(value)])
 
+
+def check_characters(text: str, place: str, faults: Faults) -> None:
+    """Report the first control character or lone surrogate of a text, with its position."""
+    match = CONTROL.search(text)
+    if match:
+        code = ord(match.group())
+        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(
+            "moitié de paire UTF-16 isolée" if code >= 0xD800 else "caractère de contrôle", code, match.start(),
+            "le texte semble mal décodé, réenregistrez-le en UTF-8" if 0x80 <= code < 0xA0 else "supprimez ce caractère"))
+
+
+def is_integer(value: Any) -> bool:
+    return type(value) is int
+
+
+def is_metadata(value: Any) -> bool:
+    return isinstance(value, (str, int, float)) or isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its test, and the words for what is expected
+    "text": (lambda value: isinstance(value, str), "un texte entre guillemets"),
+    "filled": (lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide, entre guillemets"),
+    "count": (lambda value: is_integer(value) and value >= 1, "un entier d'au moins 1, sans guillemets"),
+    "position": (lambda value: is_integer(value) and value >= 0, "un entier positif ou nul, sans guillemets"),
+    "flag": (lambda value: isinstance(value, bool), "true ou false"),
+    "texts": (lambda value: isinstance(value, list), "une liste de textes, entre crochets"),
+    "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
+    "list": (lambda value: isinstance(value, list), "une liste, entre crochets"),
+    "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
+    "condition": (lambda value: is_metadata(value) or isinstance(value, dict), "une valeur, ou un objet de « gte », « lte » et « in »"),
+    "bound": (lambda value: kind_of(value) != "booléen" and isinstance(value, (str, int, float)), "un nombre ou une date ISO"),
+    "choices": (lambda value: isinstance(value, list) and value and all(isinstance(each, (str, int, float)) for each in value),
+                "une liste de valeurs, non vide"),
+    "any": (lambda value: True, ""),
+    "revision": (lambda value: value is None or is_integer(value) or isinstance(value, str), "un entier, un texte ou null"),
+}
+CASE_KEYS = (Key("title", "text"), Key("description", "text"), Key("filters", "object"), Key("settings", "object"),
+             Key("variants", "list"), Key("documents", "list", True), Key("facts", "list", True), Key("questions", "list", True))
+SETTINGS_KEYS = (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"), Key("index_titles", "flag"))
+DOCUMENT_KEYS = (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"), Key("file", "filled"),
+                 Key("sections", "list"), Key("structure", "filled"))
+SECTION_KEYS = (Key("title", "text"), Key("text", "filled", True))
+QUOTE_KEYS = (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position"))
+FACT_KEYS = (Key("id", "filled", True),) + tuple(key._replace(required=False) for key in QUOTE_KEYS) + (Key("any_of", "list"),)
+VARIANT_KEYS = (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"))
+QUESTION_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"), Key("required_facts", "texts"),
+                 Key("filters", "object"), Key("per_document", "count"), Key("set", "filled"))
+
+
+def read_object(value: Any, place: str, keys: Sequence[Key], faults: Faults, others: str = "") -> Dict[str, Any]:
+    """The sound members of an object; faults tells what is unknown, missing, or of the wrong type.
+
+    others names the kind of the members that keys does not list, which are refused when it is empty.
+    """
+    if not fits(value, "object", place, faults):
+        return {}
+    kinds = {key.name: key.kind for key in keys}
+    sound = {}
+    for name, item in value.items():
+        where = "{}.{}".format(place, name if name.strip() else '""').lstrip(".")
+        if name not in kinds and not others:
+            faults.add(where, "clé inconnue. " + suggestion(name, kinds))
+        elif fits(item, kinds.get(name, others), where, faults):
+            sound[name] = item
+    for key in keys:
+        if key.required and key.name not in value:
+            faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(key.name)))
+    return sound
+
+
+def fits(value: Any, kind: str, place: str, faults: Faults) -> bool:
+    """Whether a value is of the kind; faults tells the first thing that is not."""
+    if isinstance(value, Unreadable):
+        return False  # told by check_tree
+    if kind == "texts" and isinstance(value, list):
+        return all([fits(item, "text", "{}[{}]".format(place, number), faults) for number, item in enumerate(value)])
+    test, expected = KINDS[kind]
+    if not test(value):
+        faults.add(place, "attendu : {} ; trouvé : {}.".format(expected, shown(value)))
+    return test(value)
+
+
+def read_list(tree: Mapping[str, Any], name: str, keys: Sequence[Key], faults: Faults,
+              others: str = "") -> List[Tuple[str, Any, Dict[str, Any]]]:
+    """The (place, raw value, sound members) of a list of objects that have an id; ids already taken are told."""
+    items, taken = [], {}
+    for number, value in enumerate(tree.get(name, ())):
+        place = "{}[{}]".format(name, number)
+        item = read_object(value, place, keys, faults, others)
+        if "id" in item:
+            first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), place)
+            if first != place:
+                faults.add(place + ".id", "identifiant {} déjà pris par {}.id ; donnez-en un autre.".format(shown(item["id"]), first))
+        items.append((place, value, item))
+    return items
+
+
+def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
+    """The case that a file holds; name is the file's, read gives the bytes of a `file` of its documents.
+
+    Raises AtelierError with all the faults of the file.
+    """
+    faults = Faults(name)
+    try:
+        tree = parse_json(decode(data))
+    except AtelierError as error:
+        raise AtelierError(*("{} : {}".format(name, sentence) for sentence in error.sentences)) from None
+    check_tree(tree, faults)
+    case = read_object(tree, "", CASE_KEYS, faults)
+    documents = read_documents(case, read, faults)
+    facts = read_facts(case, documents, faults)
+    questions = read_questions(case, facts, documents, faults)
+    settings = read_settings(case, documents, faults)
+    variants = read_variants(case, documents, faults)
+    faults.check()
+    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions, settings, variants)
+
+
+def read_settings(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Settings:
+    """The settings and filters of a case, over the defaults; filters that admit nothing are told."""
+    settings = read_object(case.get("settings", {}), "settings", SETTINGS_KEYS, faults)
+    filters = read_filters(case.get("filters", {}), "filters", documents, faults)
+    judged = judged_metadata(documents)
+    if filters and judged and not any(broken_filters(filters, metadata) == {} for metadata in judged):
+        alone = [key for key, wanted in filters.items() if all(broken_filters({key: wanted}, metadata) for metadata in judged)]
+        for key in alone:
+            faults.add("filters." + key, "aucun document n'a {} pour cette clé. Valeurs présentes : {}.".format(
+                shown(filters[key]), present_values(key, judged)))
+        if not alone:
+            faults.add("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
+    return DEFAULTS._replace(filters=filters, **{
+        key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
+
+
+def read_variants(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Tuple[Variant, ...]:
+    """The case's own variants, in place of the four fixed ones."""
+    if case.get("variants") == []:
+        faults.add("variants", "liste vide ; ôtez la clé pour les quatre variantes fixes.")
+    variants = []
+    for place, value, item in read_list(case, "variants", VARIANT_KEYS, faults, others="any"):
+        unit = item.get("unit")
+        if unit not in UNITS:
+            if unit:
+                faults.add(place + ".unit", "unité {} inconnue. {}".format(shown(unit), suggestion(unit, UNITS)))
+            continue
+        known = {key.name for key in VARIANT_KEYS}
+        keys, own = UNITS[unit].keys, {name: each for name, each in value.items() if name not in known}
+        given = read_object(own, place, keys, faults)
+        parameters = {key.name: given.get(key.name, key.default) for key in keys}
+        if {"size", "overlap"} <= set(given) and given["overlap"] >= given["size"]:
+            faults.add(place + ".overlap", "recouvrement {} pour une taille de {} ; il doit être plus petit.".format(
+                given["overlap"], given["size"]))
+        for id, document in documents.items() if unit == "sections" else ():
+            if document and not document.sections:
+                faults.add(place + ".unit", "{} {}.".format(shown(id), "n'a aucun article reconnu ; voyez ses titres" if document.structure else
+                                                            "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité"))
+        if "id" in item:
+            variants.append(Variant(item["id"], unit, parameters, item.get("question_filters", True)))
+    return tuple(variants) or VARIANTS
+
+
+OPERATOR_KEYS = (Key("gte", "bound"), Key("lte", "bound"), Key("in", "choices"))
+ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
+
+
+def judged_metadata(documents: Mapping[str, Optional[Document]]) -> List[Mapping[str, Any]]:
+    """What filters see: the metadata of each section, or of a document that has none."""
+    return [judged.metadata for document in documents.values() if document for judged in document.sections or [document]]
+
+
+def present_values(key: str, judged: Iterable[Mapping[str, Any]]) -> str:
+    """The first dozen values that a key takes, for the sentence that refuses another."""
+    values = dict.fromkeys(shown(value) for metadata in judged for value in each_value(metadata.get(key)))
+    return ", ".join(islice(values, 12)) + (", …" if len(values) > 12 else "")
+
+
+def read_filters(value: Any, place: str, documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Any]:
+    """The sound conditions of a filter; keys that no metadata have, and comparisons of unlike things, are told."""
+    filters, judged = {}, judged_metadata(documents)
+    for key, wanted in read_object(value, place, (), faults, others="condition").items():
+        where = "{}.{}".format(place, key)
+        if isinstance(wanted, dict) and (not wanted or len(read_object(wanted, where, OPERATOR_KEYS, faults)) < len(wanted)):
+            if not wanted:
+                faults.add(where, "condition vide ; donnez « gte », « lte » ou « in ».")
+            continue
+        found = [each for metadata in judged for each in each_value(metadata.get(key))]
+        bounds = [wanted] if not isinstance(wanted, dict) else [bound for name, bound in wanted.items() if name in ("gte", "lte")]
+        compared = bounds + (each_value(wanted.get("in")) if isinstance(wanted, dict) else [])
+        compared = [each for bound in compared for each in each_value(bound)]
+        unlike = [each for each in compared if found and kind_of(each) not in map(kind_of, found)]
+        dates = [each for each in bounds + found if isinstance(wanted, dict) and bounds and isinstance(each, str) and not ISO_DATE.fullmatch(each)]
+        if not found and judged:
+            known = dict.fromkeys(name for metadata in judged for name in metadata)
+            faults.add(where, "aucun document n'a cette clé parmi ses métadonnées. " + suggestion(key, known))
+        elif unlike:
+            faults.add(where, "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
+                shown(unlike[0]), kind_of(unlike[0]), present_values(key, judged)))
+        elif dates:
+            faults.add(where, "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
+                shown(dates[0]), "" if dates[0] in bounds else ", dans les documents,"))
+        elif isinstance(wanted, dict) and {"gte", "lte"} <= set(wanted) and wanted["gte"] > wanted["lte"]:
+            faults.add(where, "« gte » dépasse « lte » : rien ne peut convenir.")
+        elif judged:
+            filters[key] = wanted
+    return filters
+
+
+def read_documents(case: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Optional[Document]]:
+    """Documents by id; None stands for one whose text is not sound, so that its facts are not accused."""
+    documents: Dict[str, Optional[Document]] = {}
+    if case.get("documents") == []:
+        faults.add("documents", "liste vide ; donnez au moins un document.")
+    for place, value, item in read_list(case, "documents", DOCUMENT_KEYS, faults, others="metadata"):
+        known = {key.name for key in DOCUMENT_KEYS}
+        metadata = {key: each for key, each in item.items() if key not in known}
+        given = [key for key in ("text", "file", "sections") if isinstance(value, dict) and key in value]
+        document = None
+        if isinstance(value, dict) and len(given) != 1:
+            faults.add(place, "il faut « text », « file » ou « sections », l'un des trois et un seul.")
+        elif given == ["sections"]:
+            document = join_sections(place, item, metadata, faults)
+        elif given:
+            document = read_text(place, item, metadata, read, faults)
+        if "id" in item:
+            documents.setdefault(item["id"], document)
+    return documents
+
+
+def join_sections(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], faults: Faults) -> Optional[Document]:
+    """A document given as sections: their texts joined by a blank line; None when one is not sound."""
+    if "structure" in item:
+        faults.add(place + ".structure", "sans objet avec « sections » ; ôtez-la.")
+    if item.get("sections") == []:
+        faults.add(place + ".sections", "liste vide ; donnez au moins une section.")
+    sections, start = [], 0
+    for number, value in enumerate(item.get("sections", ())):
+        part = read_object(value, "{}.sections[{}]".format(place, number), SECTION_KEYS, faults, others="metadata")
+        own = {key: each for key, each in part.items() if key not in ("title", "text")}
+        sections.append((part.get("title", ""), own, start, part.get("text", "")))
+        start += len(part.get("text", "")) + 2
+    if not sections or not all(text for _, _, _, text in sections):
+        return None
+    text = "\n\n".join(text for _, _, _, text in sections)
+    return make_document(item.get("id", ""), item.get("title", ""), text, metadata, [
+        Section(title, {**metadata, **own}, start, start + len(part), ()) for title, own, start, part in sections])
+
+
+def read_text(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], read: Callable[[str], bytes],
+              faults: Faults) -> Optional[Document]:
+    """A document given as `text` or `file`, with the sections of its structure; None when it is not sound."""
+    where, text, structure = place + ".text", item.get("text"), item.get("structure")
+    if "file" in item:
+        where = "{}.file ({})".format(place, item["file"])
+        try:
+            text = decode(read(item["file"]))
+        except AtelierError as error:
+            faults.extend(where, error)
+            return None
+        check_characters(text, where, faults)
+        if not text.strip():
+            faults.add(where, "document vide ; donnez-lui un texte.")
+    if not text or not text.strip():
+        return None
+    title, header, sections, label = item.get("title", ""), {}, [], ""
+    if structure in STRUCTURES:
+        try:
+            found, header, sections = STRUCTURES[structure](text)
+            title = title or found
+            label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
+        except AtelierError as error:
+            faults.extend(where, error)
+            return None
+    elif structure:
+        faults.add(place + ".structure", "structure {} inconnue. {}".format(shown(structure), suggestion(structure, STRUCTURES)))
+        return None
+    metadata = {**header, **metadata}
+    sections = [section._replace(metadata=metadata) for section in sections]
+    document = make_document(item.get("id", ""), title, text, metadata, sections, label)
+    return document._replace(file=item.get("file", ""), structure=structure or "")
+
+
+def read_facts(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Optional[Fact]]:
+    """Facts by id; None stands for one whose quotes could not all be located."""
+    facts: Dict[str, Optional[Fact]] = {}
+    texts = FoldedTexts(documents)
+    for place, value, item in read_list(case, "facts", FACT_KEYS, faults):
+        several = isinstance(value, dict) and "any_of" in value
+        if several and {"document", "quote", "start"} & set(value):
+            faults.add(place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
+        if several and item.get("any_of") == []:
+            faults.add(place + ".any_of", "liste vide ; donnez au moins une citation.")
+        parts = [("{}.any_of[{}]".format(place, number), part) for number, part in enumerate(item.get("any_of", ()))] if several else [
+            (place, {key.name: value[key.name] for key in QUOTE_KEYS if key.name in value} if isinstance(value, dict) else {})]
+        quotes = [read_quote(*part, documents, texts, faults) for part in parts]
+        if "id" in item:
+            facts.setdefault(item["id"], Fact(item["id"], tuple(quotes), several) if quotes and all(quotes) else None)
+    return facts
+
+
+def read_quote(place: str, value: Any, documents: Mapping[str, Optional[Document]], texts: FoldedTexts, faults: Faults) -> Optional[Quote]:
+    """A quote with its one place in its document; None, and a fault, when it has none."""
+    item = read_object(value, place, QUOTE_KEYS, faults)
+    name, quote = item.get("document"), item.get("quote")
+    if name is not None and documents and name not in documents:
+        faults.add(place + ".document", "document {} inconnu. {}".format(shown(name), suggestion(name, documents)))
+    elif quote and documents.get(name):
+        try:
+            return Quote(quote, Span(name, *choose_place(quote, item.get("start"), name, texts)))
+        except AtelierError as error:
+            faults.add(place + ".quote", "{} {}".format(shown(quote), error))
+    return None
+
+
+def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]], documents: Mapping[str, Optional[Document]],
+                   faults: Faults) -> Tuple[Question, ...]:
+    """The questions of a case; what they require must be known, and agree with their being answerable."""
+    questions = []
+    for place, value, item in read_list(case, "questions", QUESTION_KEYS, faults):
+        required, answerable = item.get("required_facts", []), item.get("answerable", True)
+        for number, fact in enumerate(required):
+            where = "{}.required_facts[{}]".format(place, number)
+            if "facts" in case and fact not in facts:
+                faults.add(where, "fait {} inconnu. {}".format(shown(fact), suggestion(fact, facts)))
+            elif fact in required[:number]:
+                faults.add(where, "fait {} exigé deux fois ; ôtez-en un.".format(shown(fact)))
+        if isinstance(value, dict) and value.get("answerable", True) is not answerable:
+            pass  # its type is wrong: what it means is unknown
+        elif answerable and not required and isinstance(value, dict) and value.get("required_facts", []) == []:
+            faults.add(place, "question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.")
+        elif not answerable and required:
+            faults.add(place, "question déclarée sans réponse, mais qui exige des faits ; ôtez les faits ou « answerable ».")
+        filters = read_filters(item.get("filters", {}), place + ".filters", documents, faults)
+        if {"id", "text"} <= set(item):
+            questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters, item.get("per_document"), item.get("set")))
+    return tuple(questions)
+
+
+LISTED_PLACES = 10       # of an ambiguous quote
+
+
+class Folded(namedtuple("Folded", "text starts")):
+    """A text whose runs of white space are one space; word i begins at character starts[i]."""
+    __slots__ = ()
+
+
+def fold(text: str) -> Folded:
+    """A text with one space between its words."""
+    words = text.split()
+    return Folded(" ".join(words), array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]])))
+
+
+class FoldedTexts(dict):
+    """The folded text of each document, made when it is first asked for."""
+
+    def __init__(self, documents: Mapping[str, Optional[Document]]):
+        super().__init__()
+        self.documents = documents
+
+    def __missing__(self, name: str) -> Folded:
+        self[name] = fold(self.documents[name].text)
+        return self[name]
+
+
+def is_mark(character: str) -> bool:
+    """Whether a character combines with the one before it."""
+    return unicodedata.category(character)[0] == "M"
+
+
+def cuts_a_word(text: str, at: int) -> bool:
+    """Whether the limit before character at falls inside a word or a number."""
+    if not 0 < at < len(text):
+        return False
+    if is_mark(text[at]):
+        return True
+    base = at - 1
+    while base and is_mark(text[base]):
+        base -= 1
+    left, right = text[max(0, at - 2):at], text[at:at + 2]
+    return bool(text[base].isalnum() and right[0].isalnum()
+                or re.fullmatch(r"\d[.,]", left) and right[0].isdigit()
+                or left[-1].isdigit() and re.fullmatch(r"[.,]\d", right))
+
+
+def occurrences(quote: str, folded: Folded, first: int = 0) -> Iterator[Tuple[int, int]]:
+    """The (start, end) words that each whole occurrence of a quote touches, from word first on.
+
+    Occurrences inside one and the same word touch the same place: it is given once.
+    """
+    needle, last = " ".join(quote.split()), None
+    at = folded.text.find(needle, folded.starts[first]) if first < len(folded.starts) else -1
+    while at >= 0:
+        if not (cuts_a_word(folded.text, at) or cuts_a_word(folded.text, at + len(needle))):
+            place = bisect_right(folded.starts, at) - 1, bisect_left(folded.starts, at + len(needle))
+            if place != last:
+                yield place
+            last = place
+        at = folded.text.find(needle, at + 1)
+
+
+def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts) -> Tuple[int, int]:
+    """The (start, end) words of a quote in a document; AtelierError tells why it has no place, or which it may have."""
+    here = texts[name]
+    if start is not None:
+        chosen = next(occurrences(quote, here, start), None)
+        if chosen and chosen[0] == start:
+            return chosen
+    found = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
+    if len(found) == 1 and start is None:
+        return found[0]
+    places = ", ".join(str(begin) for begin, _ in found[:LISTED_PLACES]) + (", …" if len(found) > LISTED_PLACES else "")
+    if not found:
+        others = [shown(other) for other, document in texts.documents.items() if document and any(occurrences(quote, texts[other]))]
+        if others:
+            raise AtelierError("n'est pas dans {}, mais dans {} ; corrigez « document ».".format(shown(name), ", ".join(others)))
+        raise AtelierError("n'est pas dans {}. {}".format(shown(name), explain_absence(quote, here)))
+    if start is None:
+        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple \"start\": {}.".format(
+            shown(name), places, found[0][0]))
+    raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(start, shown(name), places))
+
+
+# --- 10. Structures: contracts and Markdown to sections -------------------------------------------
+
+DASHES = "‐‑‒–—―−-"
+ARTICLE = re.compile(r"""(?ix) \s* (?: (?: article | annexe ) \s+ | art (?: \.\s* | \s+ ) ) (?: n° \s* )?
+    (?P<number> \d+ (?: [.‑‐-] \d+ )* (?: er | ère )? | premi(?: er | ère ) | unique | [ivxlcdm]+
+              | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
+    (?: \s+ (?: bis | ter | quater | quinquies ) )? \s* (?: \.? \s* [:{}] .* | \.? ) \s*""".format(DASHES))
+ALMOST_ARTICLE = re.compile(r"(?i)\s*(?:article|art\.|annexe|avenant)\b.{0,60}[^\s.,;:]\s*")  # what a reader may take for a heading
+CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
+HEADER_LINE = re.compile(r"\s*([^:]+?)\s*:\s*(.*\S)")
+HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
+ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+FENCE = re.compile(r" {0,3}(```+|~~~+)")
+
+
+def lines_of(text: str) -> Iterator[Tuple[int, str]]:
+    """(first character, text without its line end) of each line."""
+    start = 0
+    for line in text.splitlines(keepends=True):
+        yield start, line.rstrip("\r\n\x0b\x0c\x85\u2028\u2029")
+        start += len(line)
+
+
+def make_key(label: str) -> str:
+    """`Date de signature` gives date_de_signature."""
+    return "_".join("".join(c for c in unicodedata.normalize("NFD", label.lower()) if not is_mark(c)).split())
+
+
+def parse_contract(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
+    """A first line that is the title, `Clé : valeur` lines, a blank line, then articles and their numbered clauses."""
+    lines = list(lines_of(text))
+    first = next(number for number, (_, line) in enumerate(lines) if line.strip())
+    last = next((number for number in range(first + 1, len(lines)) if not lines[number][1].strip()), len(lines))
+    metadata, problems = {}, []
+    for number in range(first + 1, last):
+        match = HEADER_LINE.fullmatch(lines[number][1])
+        if match and make_key(match.group(1)) in metadata:
+            problems.append("ligne {} : la clé {} est donnée deux fois dans l'en-tête ; gardez-en une.".format(number + 1, shown(match.group(1))))
+        elif match:
+            metadata[make_key(match.group(1))] = match.group(2)
+        else:
+            problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(number + 1, shown(lines[number][1])))
+    for rank, key in enumerate(HEADER_KEYS, first + 1):
+        if make_key(key) not in metadata and not (rank < last and not HEADER_LINE.fullmatch(lines[rank][1])):
+            problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
+                rank + 1, key, shown(lines[rank][1]) if rank < len(lines) else "la fin du texte"))
+    if problems:
+        raise AtelierError(*problems)
+    metadata["parties"] = metadata["parties"].split(" ; ")
+    return " ".join(lines[first][1].split()), metadata, make_sections(text, mark_articles(lines[last:]))
+
+
+def mark_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Optional[str]]]:
+    """(character, title) where a section begins, (character, None) where a clause does; a heading keeps what follows it."""
+    number, fresh, begun = None, False, False
+    for start, line in lines:
+        heading, clause = ARTICLE.fullmatch(line), CLAUSE.match(line)
+        if heading:
+            digits = re.match(r"\d+", heading.group("number"))
+            number = digits.group() if digits else "1" if heading.group("number").lower().startswith("premi") else None
+            yield start, " ".join(line.split())
+        elif line.strip() and not begun:
+            yield start, ""
+        elif clause and not fresh and number in (None, clause.group(1)):
+            yield start, None
+        if line.strip():
+            fresh, begun = bool(heading), True
+
+
+def parse_markdown(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
+    """ATX headings, outside code fences, begin sections; blank lines, outside them too, separate paragraphs."""
+    return "", {}, make_sections(text, mark_headings(text))
+
+
+def mark_headings(text: str) -> Iterator[Tuple[int, Optional[str]]]:
+    """As mark_articles, for paragraphs."""
+    fence, fresh, begun, blank = "", False, False, False
+    for start, line in lines_of(text):
+        opening = FENCE.match(line)
+        heading = None if fence else ATX_HEADING.fullmatch(line)
+        if heading:
+            yield start, " ".join((heading.group(1) or "").split())
+        elif line.strip() and not begun:
+            yield start, ""
+        elif line.strip() and blank and not fence and not fresh:
+            yield start, None
+        if line.strip():
+            fresh, begun = bool(heading), True
+        blank = not line.strip()
+        if opening and not fence:
+            fence = opening.group(1)
+        elif opening and opening.group(1).startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+
+
+def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List[Section]:
+    """Sections, from the characters where they (with a title) and their next pieces (with None) begin."""
+    sections: List[Section] = []
+    marks = list(marks)
+    for (start, title), (end, _) in zip(marks, marks[1:] + [(len(text), None)]):
+        start, end = end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())
+        if title is not None:
+            sections.append(Section(title, {}, start, end, []))
+        sections[-1].pieces.append((start, end))
+    return [section._replace(end=section.pieces[-1][1]) for section in sections]
+
+
+STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
+
+
+# --- 11. Explanations: what is wrong with a JSON text, a quote, positions, a file -----------------
+
+JSON_MESSAGES = (  # the beginnings of the standard parser's messages
+    ("Expecting property name", "un nom de clé entre guillemets droits est attendu"),
+    ("Expecting ',' delimiter", "il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\")"),
+    ("Expecting ':' delimiter", "il manque le deux-points après la clé"),
+    ("Expecting value", "une valeur est attendue (true, false et null s'écrivent en minuscules)"),
+    ("Extra data", "du texte suit la fin du JSON"),
+    ("Unterminated string", "ce texte n'a pas de guillemet fermant"),
+    ("Invalid control character", "un retour à la ligne, une tabulation ou un caractère de contrôle est écrit tel quel ; écrivez \\n ou \\t"),
+    ("Invalid \\", "une barre oblique inverse n'annonce rien de connu ; doublez-la"),
+)
+
+
+def explain_json(error: json.JSONDecodeError) -> str:
+    """Where a text stops being JSON, and how to mend it; the same sentence whatever the version of Python."""
+    before = error.doc[:error.pos + error.msg.startswith("Illegal trailing comma")].rstrip()
+    problem = next((french for english, french in JSON_MESSAGES if error.msg.startswith(english)), "syntaxe inattendue")
+    position = error.pos
+    if not error.doc.strip():
+        problem = "le fichier est vide"
+    elif before.endswith(",") and error.doc[len(before):].lstrip()[:1] in ("]", "}"):
+        position, problem = len(before) - 1, "une virgule suit le dernier élément ; ôtez-la"
+    line = error.doc.count("\n", 0, position) + 1
+    return "ligne {}, colonne {} : JSON invalide : {}.".format(line, position - error.doc.rfind("\n", 0, position), problem)
+
+
+INVISIBLE = {  # they split FTS5's words but not str.split()'s
+    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
+    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
+    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
+}
+# What a keyboard or a converter changes unseen: the French name of the difference, and what erases it,
+# from the slightest to the strongest; the strongest are given up first when looking for the culprits.
+ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
+    ("forme Unicode, NFC ou NFD", lambda text: unicodedata.normalize("NFC", text)),
+    ("caractère invisible", lambda text: re.sub("[{}]".format("".join(INVISIBLE)), "", text)),
+    ("apostrophe, ' ou ’", lambda text: re.sub("[’‘ʼ′`´]", "'", text)),
+    ("guillemets", lambda text: re.sub("[\"«»“”„]", "", text)),
+    ("tiret", lambda text: re.sub("[{}]".format(DASHES), "-", text)),
+    ("points de suspension, … ou ...", lambda text: text.replace("…", "...")),
+    ("ponctuation", lambda text: re.sub(r"[.,;:!?()\[\]]", "", text)),
+    ("ligature", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
+    ("majuscules", str.casefold),
+    ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
+    ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
+)
+COMPARED_WORDS = 200  # of an absent quote
+
+
+def erase(text: str, without: Sequence[str] = ()) -> str:
+    """The text after every eraser but some."""
+    for name, eraser in ERASERS:
+        if name not in without:
+            text = eraser(text)
+    return text
+
+
+def explain_absence(quote: str, folded: Folded) -> str:
+    """The nearest text of a document to a quote that is not in it, and what differs."""
+    words, sought = folded.text.split(" "), quote.split()
+    at = folded.text.find(" ".join(sought))
+    if at >= 0:
+        first = bisect_right(folded.starts, at) - 1
+        return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
+            shown(" ".join(words[first:first + len(sought)])))
+    pieces = [" ".join(piece.split()) for piece in re.split(r"\[?(?:…|\.\.\.)\]?", quote)]
+    if len(pieces) > 1 and all(piece in folded.text for piece in pieces):
+        return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
+    start, end, differences = nearest_words(sought[:COMPARED_WORDS], words)
+    if start == end:
+        return "Aucun de ses mots n'y figure : est-ce le bon document ?"
+    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez le texte.".format(
+        start, shown(" ".join(words[start:end])), ", ".join(differences[:3]))
+
+
+def nearest_words(sought: Sequence[str], words: Sequence[str]) -> Tuple[int, int, List[str]]:
+    """(start, end, differences) of the words around the longest run that a quote shares with a text, spelling apart."""
+    from difflib import SequenceMatcher
+    loose, erased = ([erased_word(word) for word in each] for each in (sought, words))
+    matcher = SequenceMatcher(None, erased, loose, autojunk=False)
+    run = matcher.find_longest_match(0, len(erased), 0, len(loose))
+    if not run.size or not "".join(loose[run.b:run.b + run.size]).isalnum():
+        joined, limits = "".join(erased), list(accumulate(map(len, erased)))  # words may be cut or joined
+        at = joined.find("".join(loose)) if "".join(loose).isalnum() else -1
+        if at < 0:
+            return 0, 0, []
+        start, end = bisect_right(limits, at), bisect_left(limits, at + len("".join(loose))) + 1
+        return start, end, [tell_difference(words[start:end], sought)]
+    start = max(0, run.a - run.b - 2)  # room for words added or left out
+    matcher.set_seq1(erased[start:run.a - run.b + len(loose) * 5 // 4 + 3])
+    changes = trim(matcher.get_opcodes(), sought)
+    differences = []
+    for kind, a, b, c, d in changes:
+        written, quoted = words[start + a:start + b], sought[c:d]
+        if kind != "equal":
+            differences.append(tell_difference(written, quoted))
+        for at, (one, other) in enumerate(zip(written, quoted) if kind == "equal" else ()):
+            if one != other and not (c + at in (0, len(sought) - 1) and other in one):  # an edge may be a part of a word
+                differences.append(tell_difference([one], [other]))
+    return start + changes[0][1], start + changes[-1][2], differences
+
+
+@lru_cache(maxsize=1 << 16)
+def erased_word(word: str) -> str:
+    """The word after every eraser; as it is when nothing would be left."""
+    return erase(word) or word
+
+
+def tell_difference(written: Sequence[str], quoted: Sequence[str]) -> str:
+    """`« l'an » y est écrit « l’an » (apostrophe, ' ou ’)`."""
+    one, other = " ".join(written), " ".join(quoted)
+    if not one or not other:
+        return "{} manque à la citation".format(shown(one)) if one else "{} n'y est pas".format(shown(other))
+    spared: List[str] = []
+    for name, _ in reversed(ERASERS):
+        if erase(one, spared + [name]) == erase(other, spared + [name]):
+            spared.append(name)
+    culprits = [name for name, _ in ERASERS if name not in spared]
+    return "{} y est écrit {}{}".format(shown(other), shown(one), " ({})".format(", ".join(culprits)) if erase(one) == erase(other) else "")
+
+
+def trim(changes: Sequence[Tuple[str, int, int, int, int]], sought: Sequence[str]) -> List[Tuple[str, int, int, int, int]]:
+    """Edit operations without the words of the text that stand before and after the quote."""
+    kept = [change for change in changes if change[0] != "delete" or change not in (changes[0], changes[-1])]
+    for edge in {0, len(kept) - 1}:
+        kind, a, b, c, d = kept[edge]
+        room = d - c if "".join(sought[c:d]).isalnum() or kind == "equal" else 0  # what stands for a lone sign is not its double
+        kept[edge] = (kind, max(a, b - room), b, c, d) if edge == 0 else (kind, a, min(b, a + room), c, d)
+    return kept
+
+
+VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
+    ("en octets UTF-8", lambda text: text.encode("utf-8"), lambda data: data.decode("utf-8", "replace")),
+    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"), lambda data: bytes(data).decode("utf-16-le", "replace")),
+    ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
+    ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
+    ("avec un indicateur d'ordre des octets (BOM) en tête", lambda text: "\ufeff" + text, str),
+)
+
+
+def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> str:
+    """How positions that are wrong in characters would be right; empty when they would not."""
+    for name, encode_view, decode_view in VIEWS:
+        view, length = encode_view(whole), len(encode_view(text)) - (name == VIEWS[-1][0])
+        if decode_view(view[start:start + length if end is None else end]).split() == text.split():
+            return "Elles conviendraient comptées {} : donnez-les en caractères du document.".format(name)
+    return ""
+
+
+OS_PROBLEMS = {
+    "ENOENT": "introuvable", "EACCES": "accès refusé", "EPERM": "opération refusée", "EISDIR": "c'est un dossier",
+    "ENOTDIR": "un élément du chemin n'est pas un dossier", "ENOSPC": "plus de place sur le disque", "EROFS": "disque en lecture seule",
+    "EDQUOT": "quota dépassé", "EFBIG": "fichier trop grand", "ENAMETOOLONG": "nom trop long", "ELOOP": "liens en boucle",
+    "EINVAL": "nom ou opération invalide", "EIO": "erreur du disque", "EBADF": "descripteur fermé", "ENXIO": "rien à l'autre bout",
+}
+
+
+def os_problem(error: OSError) -> str:
+    """A system error in French, without its path."""
+    code = errorcode.get(error.errno or 0, str(error.errno))
+    return OS_PROBLEMS.get(code, "erreur système {}".format(code))
+
+
+# --- 12. Warnings: what does not stop a run but spoils its reading --------------------------------
+
+def idle_facts(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    required = {fact for question in case.questions for fact in question.required_facts}
+    for fact in case.facts:
+        if fact not in required:
+            yield "fait {} : aucune question ne l'exige.".format(shown(fact))
+
+
+def invisible_characters(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    holders = [("document", each) for each in case.documents.values()] + [("question", each) for each in case.questions]
+    for kind, holder in holders:
+        found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
+        for character in dict.fromkeys(found):
+            at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
+            yield "{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez ce caractère.".format(
+                kind, shown(holder.id), INVISIBLE[character], ord(character), found.count(character), at)
+
+
+def doubtful_headings(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Lines of a contract that look like an article's title and are not read as one."""
+    remedy = "un titre s'écrit « Article 4 – Prix »."
+    for document in case.documents.values():
+        if document.structure != "contract":
+            continue
+        if not any(section.title for section in document.sections):
+            yield "document {} : aucun article reconnu dans ce contrat ; {}".format(shown(document.id), remedy)
+        for number, (_, line) in enumerate(lines_of(document.text), 1):
+            if ALMOST_ARTICLE.fullmatch(line) and not ARTICLE.fullmatch(line):
+                yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(shown(document.id), number, shown(line), remedy)
+
+
+def contexts_beyond_hits(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Engines whose context holds words that their hits do not."""
+    for variant in variants:
+        for question in variant["questions"] if variant["chunking"] is None else ():
+            hits, sent = ([Span(each["document"], each["start"], each["end"]) for each in question[key] or ()]
+                          for key in ("hits_before_budget", "context"))
+            if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
+                yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(shown(variant["id"]), shown(question["id"]))
+
+
+def questions_without_terms(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not case.questions:
+        yield "aucune question : seuls les passages sont décrits."
+    for question in variants[0]["questions"]:
+        if question["terms"] == []:
+            yield "question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(shown(question["id"]))
+
+
+def documents_without_filtered_key(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for key in case.settings.filters:
+        without = [shown(document.id) for document in case.documents.values()
+                   if not any(key in judged.metadata for judged in document.sections or [document])]
+        if without:
+            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, ", ".join(without[:5]) + (", …" if len(without) > 5 else ""))
+
+
+def idle_variants(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Variants that cut the same passages, and overlaps without effect."""
+    alike: Dict[str, List[str]] = {}
+    for variant in variants:
+        if variant["passages"] is None:
+            continue  # another engine
+        cutting = json.dumps([variant["passages"], variant["summary"]["words_indexed"], variant["question_filters"]])
+        alike.setdefault(cutting, []).append(variant["id"])
+        if variant["chunking"].get("overlap") and all(len(passages) == 1 for passages in variant["passages"].values()):
+            yield "variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage.".format(shown(variant["id"]))
+    for ids in alike.values():
+        if len(ids) > 1:
+            yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(ids))
+
+
+CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
+          documents_without_filtered_key, idle_variants)
+
+
+# --- 13. Baseline: what changed since an earlier report -------------------------------------------
 
 def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Dict[str, Any]:
     """What changed since an earlier report, per variant that both have: facts gained, lost, or lost at another stage.
@@ -2100,7 +2136,20 @@ def format_baseline(baseline: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- 9. Contexts of other engines: records to the same evaluator ---------------------------------------
+def parse_report(data: bytes) -> Dict[str, Any]:
+    """An earlier report; AtelierError (a sentence without file) when it is none."""
+    report = parse_json(decode(data))
+    try:  # go through all that will be read of it
+        compare_reports(report, report)
+        for variant in report["variants"] + []:
+            for question in variant["questions"]:
+                [(each["passage"], each["text"] + "") for each in [*(question["hits_before_budget"] or ()), *question["context"]]]
+    except (KeyError, TypeError, AttributeError):
+        raise AtelierError("ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.") from None
+    return report
+
+
+# --- 14. Engines: what others sent, to the same evaluator -----------------------------------------
 
 class Row(namedtuple("Row", "tool text document start end")):
     """Where a tool's record holds its text, its document and the characters where it starts and ends; a dot goes inside."""
@@ -2119,11 +2168,6 @@ ROWS = (
     Row("Chonkie, semchunk", "text", "document", "start_index", "end_index"),
 )
 LINE_NAMES = {"question": ("question", "user_input"), "context": ("context", "retrieved_contexts")}  # ragas: the second ones
-
-
-class Sent(namedtuple("Sent", "context hits")):
-    """What an engine sent for a question: [(Passage, words kept)], and [Passage] as found, or None when not told."""
-    __slots__ = ()
 
 
 def look_up(record: Mapping[str, Any], path: Optional[str]) -> Any:
@@ -2224,24 +2268,6 @@ def find_limits(record: Mapping[str, Any], document: Optional[Document], text: O
             shown(text), start, end, shown(document.id), shown(document.text[start:end]),
             explain_positions(text, document.text, start, field(record, "end"))).rstrip())
     return start, end
-
-
-VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
-    ("en octets UTF-8", lambda text: text.encode("utf-8"), lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"), lambda data: bytes(data).decode("utf-16-le", "replace")),
-    ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
-    ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
-    ("avec un indicateur d'ordre des octets (BOM) en tête", lambda text: "\ufeff" + text, str),
-)
-
-
-def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> str:
-    """How positions that are wrong in characters would be right; empty when they would not."""
-    for name, encode_view, decode_view in VIEWS:
-        view, length = encode_view(whole), len(encode_view(text)) - (name == VIEWS[-1][0])
-        if decode_view(view[start:start + length if end is None else end]).split() == text.split():
-            return "Elles conviendraient comptées {} : donnez-les en caractères du document.".format(name)
-    return ""
 
 
 def locate_text(text: str, document: Optional[Document], sources: Sources) -> Tuple[Document, Tuple[int, int]]:
@@ -2446,7 +2472,7 @@ def export_passages(case: Case) -> Iterator[str]:
                     "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
-# --- 10. Citations: a register to three fractions --------------------------------------------------------
+# --- 15. Citations: a register to three fractions -------------------------------------------------
 
 RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit", "irrelevant": "hors sujet",
              "review": "à relire"}  # human judgements: none is inferred
@@ -2551,19 +2577,6 @@ def read_report_context(origin: Mapping[str, Any], read: Callable[[str], bytes],
     return {**dropped, **{kept["passage"]: Source(None, kept["text"], True) for kept in found["context"]}}
 
 
-def parse_report(data: bytes) -> Dict[str, Any]:
-    """An earlier report; AtelierError (a sentence without file) when it is none."""
-    report = parse_json(decode(data))
-    try:  # go through all that will be read of it
-        compare_reports(report, report)
-        for variant in report["variants"] + []:
-            for question in variant["questions"]:
-                [(each["passage"], each["text"] + "") for each in [*(question["hits_before_budget"] or ()), *question["context"]]]
-    except (KeyError, TypeError, AttributeError):
-        raise AtelierError("ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.") from None
-    return report
-
-
 def read_citations(place: str, item: Mapping[str, Any], sources: Mapping[str, Source], faults: Faults) -> List[Citation]:
     """A claim's citations, judged; one that repeats another is a duplicate, and a fault when it changes the relation."""
     citations: Dict[Tuple[str, Any, str], Citation] = {}
@@ -2629,7 +2642,7 @@ def format_citations(citations: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- 11. Page: a report's dict to one HTML page -----------------------------------------------------------
+# --- 16. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
@@ -3061,7 +3074,7 @@ def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> I
     yield "</main>"
 
 
-# --- 12. Guards: the thirteen of --self-test -----------------------------------------------------------
+# --- 17. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
     "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
@@ -3197,7 +3210,7 @@ def run_guards() -> Tuple[List[str], int]:
     return lines, failures + (not GUARDS)
 
 
-# --- 13. Command: the only file access, the only printing, the only exit codes ---------------------------
+# --- 18. Command: the only file access, the only printing, the only exit codes --------------------
 
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
@@ -3258,20 +3271,6 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     if options.source is not None and used != {"source", "html"}:
         raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
-
-
-OS_PROBLEMS = {
-    "ENOENT": "introuvable", "EACCES": "accès refusé", "EPERM": "opération refusée", "EISDIR": "c'est un dossier",
-    "ENOTDIR": "un élément du chemin n'est pas un dossier", "ENOSPC": "plus de place sur le disque", "EROFS": "disque en lecture seule",
-    "EDQUOT": "quota dépassé", "EFBIG": "fichier trop grand", "ENAMETOOLONG": "nom trop long", "ELOOP": "liens en boucle",
-    "EINVAL": "nom ou opération invalide", "EIO": "erreur du disque", "EBADF": "descripteur fermé", "ENXIO": "rien à l'autre bout",
-}
-
-
-def os_problem(error: OSError) -> str:
-    """A system error in French, without its path."""
-    code = errorcode.get(error.errno or 0, str(error.errno))
-    return OS_PROBLEMS.get(code, "erreur système {}".format(code))
 
 
 def read_file(path: str, option: str) -> bytes:

@@ -259,7 +259,7 @@ class Page(TestCase):
 
     def test_it_can_be_cut_out_and_the_rest_still_works(self):
         source = (ROOT / "atelier.py").read_text(encoding="utf-8")
-        start, end = source.index("# --- 11. Page"), source.index("# --- 12. Guards")
+        start, end = source.index("# --- 16. Page"), source.index("# --- 17. Guards")
         (self.folder / "atelier.py").write_text(source[:start] + source[end:], encoding="utf-8")
         (self.folder / "cas_fr.json").write_bytes((ROOT / "cas_fr.json").read_bytes())
         (self.folder / "README.md").write_bytes((ROOT / "README.md").read_bytes())
