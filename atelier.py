@@ -1554,7 +1554,7 @@ def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> 
             if first != item.place:
                 faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; donnez-en un autre.".format(
                     shown(item["id"]), first))
-    return found
+    return found if found or not items else UNSOUND
 
 
 def sound_members(value: Mapping[str, Any], keys: Sequence[Key], place: str, faults: Faults) -> Found:
@@ -1586,7 +1586,7 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
     faults = Faults(name)
     case = read_tree(data, "case", faults)
     documents = read_documents(case, read, faults)
-    columns = read_columns(all_owners(documents))
+    columns = read_columns(all_owners(documents)) if documents and all(documents.values()) else None
     facts = read_facts(case, documents, faults)
     questions = read_questions(case, facts, columns, faults)
     settings = read_settings(case, documents, columns, faults)
@@ -1602,7 +1602,7 @@ def other_members(found: Found, shape: str) -> Dict[str, Any]:
     return {name: value for name, value in found.items() if name not in named}
 
 
-def read_settings(case: Found, documents: Mapping[str, Optional[Document]], columns: Mapping[str, Column],
+def read_settings(case: Found, documents: Mapping[str, Optional[Document]], columns: Optional[Mapping[str, Column]],
                   faults: Faults) -> Settings:
     """The settings and filters of a case, over the defaults; filters that admit nothing are told."""
     filters = read_filters(case.get("filters", {}), "filters", columns, faults)
@@ -1677,17 +1677,22 @@ def read_columns(owners: Iterable[Any]) -> Dict[str, Column]:
             for key, found in values.items()}
 
 
-def read_filters(given: Mapping[str, Any], place: str, columns: Mapping[str, Column],
+def read_filters(given: Mapping[str, Any], place: str, columns: Optional[Mapping[str, Column]],
                  faults: Faults) -> Dict[str, Any]:
-    """The sound conditions of a filter; keys that no metadata have, and comparisons of unlike things, are told."""
+    """The sound conditions of a filter; keys that no metadata have, and comparisons of unlike things, are told.
+
+    columns is None when some metadata could not be read: nothing is then said of them.
+    """
     filters = {}
     for key, wanted in given.items():
         where = "{}.{}".format(place, key)
         if isinstance(wanted, dict) and len(sound_members(wanted, SHAPES["operators"], where, faults)) < len(wanted):
             continue
-        problem = find_unlike(wanted, columns[key]) if key in columns else ""
+        problem = find_unlike(wanted, columns[key]) if columns and key in columns else ""
         if wanted == {}:
             faults.add(where, "condition vide ; donnez « gte », « lte » ou « in ».")
+        elif columns is None:
+            continue
         elif key not in columns:
             faults.add(where, "aucun document n'a cette clé parmi ses métadonnées.", key, columns)
         elif problem:
@@ -1818,7 +1823,7 @@ def read_quote(item: Found, documents: Mapping[str, Optional[Document]], texts: 
     return None
 
 
-def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Mapping[str, Column],
+def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Optional[Mapping[str, Column]],
                    faults: Faults) -> Tuple[Question, ...]:
     """The questions of a case; what they require must be known, and agree with their being answerable."""
     questions = []
@@ -1965,31 +1970,29 @@ def parse_contract(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
     lines = list(lines_of(text))
     first = next(number for number, (_, line) in enumerate(lines) if line.strip())
     last = next((number for number in range(first + 1, len(lines)) if not lines[number][1].strip()), len(lines))
-    metadata = parse_header([line for _, line in lines[first + 1:last]], first + 2,
-                            lines[last][1] if last < len(lines) else None)
+    metadata = parse_header([line for _, line in lines], first + 1, last)
     return " ".join(lines[first][1].split()), metadata, make_sections(text, mark_articles(lines[last:]))
 
 
-def parse_header(lines: Sequence[str], first: int, after: Optional[str]) -> Dict[str, Any]:
-    """The metadata of a contract's header; first is the number of its first line, after the line that follows it."""
+def parse_header(lines: Sequence[str], first: int, last: int) -> Dict[str, Any]:
+    """The metadata that the lines first to last - 1 of a contract give; AtelierError tells those that do not."""
     metadata: Dict[str, Any] = {}
     problems, odd = [], set()
-    for number, line in enumerate(lines, first):
-        label, colon, value = (part.strip() for part in line.partition(":"))
+    for number in range(first, last):
+        label, _, value = (part.strip() for part in lines[number].partition(":"))
         if not (label and value):
             odd.add(number)
             problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(
-                number, shown(line)))
+                number + 1, shown(lines[number])))
         elif make_key(label) in metadata:
             problems.append("ligne {} : la clé {} est donnée deux fois dans l'en-tête ; gardez-en une.".format(
-                number, shown(label)))
+                number + 1, shown(label)))
         else:
             metadata[make_key(label)] = value
     for number, label in enumerate(HEADER_KEYS, first):
         if make_key(label) not in metadata and number not in odd:
-            here = [*lines, after][min(number - first, len(lines))]
             problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
-                number, label, "la fin du texte" if here is None else shown(here)))
+                number + 1, label, shown(lines[number]) if number < len(lines) else "la fin du texte"))
     if problems:
         raise AtelierError(*problems)
     metadata["parties"] = metadata["parties"].split(" ; ")
