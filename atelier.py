@@ -63,108 +63,73 @@ __version__ = "1.0.0"
 
 # --- 1. Vocabulary: the records and the tables, no behaviour --------------------------------------
 
-class Span(namedtuple("Span", "document start end")):
-    """Words start to end - 1 of a document (an id), counted from 0: the one coin in which every stage is paid."""
-    __slots__ = ()
+def record(name: str, fields: str, words: str, **options: Any) -> Any:
+    """A frozen record: a named tuple, and what its fields hold."""
+    made = namedtuple(name, fields, **options)
+    made.__doc__ = words
+    return made
 
 
-class Section(namedtuple("Section", "title metadata start end pieces")):
-    """Characters start to end of a document under one title; pieces are the (start, end) never to be cut."""
+Span = record("Span", "document start end", """
+    Words start to end - 1 of a document (an id), counted from 0: the coin of every stage.""")
 
+Section = record("Section", "title metadata start end pieces", """
+    Characters start to end of a document under one title; pieces are the (start, end) never to be cut.""")
 
-class Document(namedtuple("Document", "id title text metadata starts ends sections label file structure",
-                          defaults=("", ""))):
-    """A source text; word i is text[starts[i]:ends[i]]; metadata {key: text, number, boolean or list of texts}.
+Document = record("Document", "id title text metadata starts ends sections label file structure", """
+    A source text; word i is text[starts[i]:ends[i]]; metadata {key: text, number, boolean or list of texts};
+    sections, in text order, none when it has no structure; label is what index_titles searches; file is its path
+    in the case, structure a line of STRUCTURES, if any.""", defaults=("", ""))
 
-    sections are Sections in text order, none when it has no structure; label is what index_titles searches;
-    file is its path in the case, structure a line of STRUCTURES, if any.
-    """
+Quote = record("Quote", "text span", "A text to the letter, with its Span in its document.")
 
+Fact = record("Fact", "id quotes several", """
+    What an answer may need: Quotes, any of which proves it; several: the case gave alternatives.""")
 
-class Quote(namedtuple("Quote", "text span")):
-    """A text to the letter, with its Span in its document."""
+Question = record("Question", "id text answerable required_facts filters per_document set", """
+    A text to search; required_facts: fact ids; filters: {key: condition}; per_document, set: perhaps None.""")
 
+Settings = record("Settings", "filters top_k budget_words stop_words index_titles", """
+    What a case may change: filters {key: condition}, two integers, a tuple of words, a boolean.""")
 
-class Fact(namedtuple("Fact", "id quotes several")):
-    """What an answer may need: Quotes, any of which proves it; several: the case gave alternatives."""
+Variant = record("Variant", "id unit parameters question_filters", """
+    One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own.""", defaults=(True,))
 
+Case = record("Case", "file sha256 title documents facts questions settings variants", """
+    A whole case file, checked: documents and facts by id, questions, variants; every quote is located.""")
 
-class Question(namedtuple("Question", "id text answerable required_facts filters per_document set")):
-    """A text to search; required_facts are fact ids; filters {key: condition}; per_document and set may be None."""
+Passage = record("Passage", "id span touched start end heading words", """
+    What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span holds
+    the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
 
+Cutting = record("Cutting", "by_id by_document", """
+    The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}.""")
 
-class Settings(namedtuple("Settings", "filters top_k budget_words stop_words index_titles")):
-    """What a case may change: filters {metadata key: condition}, two integers, a tuple of words, a boolean."""
+Hit = record("Hit", "rank passage score kept_words", """
+    A Passage that was found: rank from 1, score (or None), how many words the budget let through.""")
 
+Sent = record("Sent", "question filters terms no_hits hits context cutting rank_of", """
+    What a variant, or another engine, found and sent for a question.  filters: the (key, condition) in force;
+    terms: [(term, passages that hold it)]; no_hits: why there are none; hits: [Hit] before the budget; context: the
+    Hits of which something was sent; cutting: the variant's; rank_of(passage id): its rank among the admitted
+    matches, None when unmatched.  An engine has no cutting, rank_of and terms, and perhaps no hits: None.""")
 
-class Variant(namedtuple("Variant", "id unit parameters question_filters", defaults=(True,))):
-    """One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own."""
+Lost = record("Lost", "quote missing sent budget_words refusing touching holders", """
+    What the stages of loss may need to know about one uncovered quote (a Span).  missing: the spans of it that the
+    context lacks; refusing: {key: condition} that keep out all that holds some word of it; touching: the admitted
+    passages that hold a part of it, in text order; holders: those that hold it whole.""")
 
+Attempt = record("Attempt", "quote missing loss", """
+    A Quote as one context leaves it: how many of its words are missing, its loss (None when covered).""")
 
-class Case(namedtuple("Case", "file sha256 title documents facts questions settings variants")):
-    """A whole case file, checked: documents and facts by id, questions, variants; every quote is located."""
+Verdict = record("Verdict", "fact attempts chosen", """
+    A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
 
+Outcome = record("Outcome", "sent spans verdicts", """
+    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact.""")
 
-class Passage(namedtuple("Passage", "id span touched start end heading words")):
-    """What is indexed and sent: a heading (empty but for a continuation), characters start to end of a document.
-
-    span holds the words wholly inside, touched those at least partly so; words is its cost, heading included.
-    """
-    __slots__ = ()
-
-    @property
-    def heading_words(self) -> int:
-        return self.words - size([self.touched])
-
-    @property
-    def lead(self) -> int:
-        """The words that stand before the first whole one: they are sent, and prove nothing."""
-        return self.heading_words + self.span.start - self.touched.start
-
-
-class Cutting(namedtuple("Cutting", "by_id by_document")):
-    """The Passages of one variant: {passage id: Passage}, {document id: [Passage, in the order of its number]}."""
-
-
-class Hit(namedtuple("Hit", "rank passage score kept_words")):
-    """A Passage that was found: rank from 1, score (None when unknown), the words that the budget let through."""
-    __slots__ = ()
-
-
-class Sent(namedtuple("Sent", "question filters terms no_hits hits context cutting rank_of")):
-    """What a variant, or another engine, found and sent for a question.
-
-    filters: the (key, condition) in force; terms: [(term, passages that hold it)]; no_hits: why there is none;
-    hits: [Hit] before the budget; context: the Hits of which something was sent; cutting: the variant's Cutting;
-    rank_of(passage id): a rank among the admitted matches, None when unmatched.  An engine has no cutting,
-    rank_of and terms, and perhaps no hits: they are None.
-    """
-
-
-class Lost(namedtuple("Lost", "quote missing sent budget_words refusing touching holders")):
-    """What the stages of loss may need to know about one uncovered quote (a Span).
-
-    missing: the spans of it that the context lacks; refusing: {key: condition} of the filters that keep out all
-    that holds some word of it; touching: the admitted passages that hold a part of it, in text order; holders:
-    those that hold it whole.
-    """
-
-
-class Attempt(namedtuple("Attempt", "quote missing loss")):
-    """A Quote as one context leaves it: how many of its words are missing, its loss (None when covered)."""
-
-
-class Verdict(namedtuple("Verdict", "fact attempts chosen")):
-    """A required Fact: an Attempt for each of its quotes, and the one that speaks for it."""
-
-
-class Outcome(namedtuple("Outcome", "sent spans verdicts")):
-    """A question's whole trip: what was Sent, the source Spans of its context, a Verdict for each required fact."""
-
-
-class Key(namedtuple("Key", "name kind required default", defaults=(False, None))):
-    """A member that an object of a file may have; kind names a line of KINDS or SHAPES, `[kind]` a list of it."""
-
+Key = record("Key", "name kind required default", """
+    A member that an object of a file may have; kind is one of the reading's KINDS or SHAPES.""", defaults=(False, None))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -175,14 +140,14 @@ VARIANTS = (
 
 TOKENIZER = "unicode61 remove_diacritics 2"
 
-# Grammar alone: the elided letters are here; words that carry a condition (sans, sauf, pas, hors, ni, non, si,
-# avant, après, entre, avec…) are not, nor is « dû ».
+# Grammar alone: the elided letters are here; words that carry a condition (sans, sauf, pas, hors, ni, non,
+# si, avant, après, entre, avec…) are not, nor is « dû ».
 STOP_WORDS = tuple("""
-    a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien comment d
-    dans de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque l la là laquelle
-    le lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne nos notre nous on ont
-    ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels qui quoi s sa se sera
-    ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
+    a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien
+    comment d dans de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque
+    l la là laquelle le lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne
+    nos notre nous on ont ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles
+    quels qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
 
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
@@ -205,11 +170,12 @@ def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
              tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
     """The whole report, as a dict ready for JSON.
 
-    cutting_of(variant id) gives its passages; engines {name: what it sent for each question, in order} are judged
-    beside the variants; checks give the warnings; tick is called once a question of a variant is done.
+    cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
+    judged beside the variants; checks give the warnings; tick is called once a question of a variant is done.
     """
     terms = search_terms([question.text for question in case.questions], case.settings.stop_words)
-    variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, tick) for variant in case.variants]
+    variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, tick)
+                for variant in case.variants]
     variants += [diagnose_engine(case, name, deliveries) for name, deliveries in engines.items()]
     return {
         "atelier": __version__,
@@ -224,9 +190,10 @@ def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
 
 def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequence[Sequence[str]],
                      tick: Callable[[], None]) -> Dict[str, Any]:
-    """One variant's part of the report: passages are indexed, then each question is searched, assembled, judged."""
+    """One variant's part of the report: its passages indexed, each question searched, assembled and judged."""
     index = Index(cutting.by_id, lambda name: searched_text(case, cutting.by_id[name]))
-    admission = Admission(case.documents, cutting)
+    filtered = case.settings.filters or any(question.filters for question in case.questions)
+    admission = Admission(case.documents, cutting) if filtered else None
     outcomes = []
     try:
         for question, searched in zip(case.questions, terms):
@@ -257,11 +224,11 @@ def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent]) -> Dict[s
             "passages": None, "questions": questions}
 
 
-def send(case: Case, cutting: Cutting, index: Index, admission: Admission, question: Question,
+def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admission], question: Question,
          terms: Sequence[str]) -> Sent:
     """Search a question among the admitted passages of a variant, and assemble its context."""
     filters = filters_in_force(case, question)
-    admitted = admission.admitted(filters)
+    admitted = admission.admitted(filters) if filters else None
     found = index.best(terms, None if question.per_document else case.settings.top_k, admitted)
     if question.per_document:
         found = best_of_each(found, cutting, question.per_document)
@@ -269,13 +236,26 @@ def send(case: Case, cutting: Cutting, index: Index, admission: Admission, quest
     kept = assemble([passage.words for passage in passages], case.settings.budget_words)
     hits = [Hit(rank, passage, score, words)
             for rank, (passage, (_, score), words) in enumerate(zip(passages, found, kept), 1)]
-    no_hits = None if hits else "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
-    return Sent(question, filters, [(term, index.count(term)) for term in terms], no_hits, hits,
-                [hit for hit in hits if hit.kept_words], cutting, lambda name: index.rank(terms, name, admitted))
+    no_hits = "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
+    return Sent(question, filters, [(term, index.count(term)) for term in terms], None if hits else no_hits, hits,
+                [hit for hit in hits if hit.kept_words], cutting,
+                lambda name: index.rank(terms, name, admitted))
+
+
+def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
+    """The first limit matches of each document, in the order of all."""
+    room: Dict[str, int] = {}
+    best = []
+    for name, score in found:
+        document = cutting.by_id[name].span.document
+        room[document] = room.get(document, limit) - 1
+        if room[document] >= 0:
+            best.append((name, score))
+    return best
 
 
 def judge(case: Case, sent: Sent) -> Outcome:
-    """Whether what was sent covers each fact that the question requires and, where not, which stage lost it."""
+    """Whether what was sent covers each fact that the question requires; where not, which stage lost it."""
     by_id = sent.cutting.by_id if sent.cutting else {hit.passage.id: hit.passage for hit in sent.context}
     spans = kept_spans(by_id, [(hit.passage.id, hit.kept_words) for hit in sent.context])
     verdicts = []
@@ -311,7 +291,8 @@ def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
     Raises AtelierError when size < 1 or overlap is not in 0 … size - 1.
     """
     if type(size) is not int or size < 1:
-        raise AtelierError("taille de fenêtre {} refusée ; il faut un entier d'au moins 1.".format(shown(size)))
+        raise AtelierError("taille de fenêtre {} refusée ; il faut un entier d'au moins 1.".format(
+            shown(size)))
     if type(overlap) is not int or not 0 <= overlap < size:
         raise AtelierError("recouvrement {} refusé ; il faut un entier de 0 à {} (taille {}).".format(
             shown(overlap), size - 1, size))
@@ -319,7 +300,7 @@ def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
     return [(start, min(start + size, count)) for start in starts]
 
 
-# A unit gives, in text order, the (first character, last + 1, heading put before) of each passage of a document.
+# A unit gives, in text order, the (first character, last + 1, heading put before) of a document's passages.
 
 def cut_words(document: Document, size: int, overlap: int) -> Iterator[Tuple[int, int, str]]:
     """Windows of size words."""
@@ -350,13 +331,13 @@ def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iter
         for piece_start, piece_end in pieces[1:]:
             if len(heading) + bool(heading) + piece_end - start > max_chars:
                 yield start, end, heading
-                start, heading = piece_start, section.title + " (suite)" if repeat_title and section.title else ""
+                start = piece_start
+                heading = section.title + " (suite)" if repeat_title and section.title else ""
             end = piece_end
         yield start, end, heading
 
 
-class Unit(namedtuple("Unit", "cut keys")):
-    """A way of cutting: its function, whose parameters are its Keys."""
+Unit = record("Unit", "cut keys", "A way of cutting: its function, whose parameters are its Keys.")
 
 
 WINDOW_KEYS = (Key("size", "count", True), Key("overlap", "position", default=0))
@@ -364,7 +345,8 @@ UNITS = {
     "words": Unit(cut_words, WINDOW_KEYS),
     "paragraphs": Unit(cut_paragraphs, ()),
     "chars": Unit(cut_chars, WINDOW_KEYS),
-    "sections": Unit(cut_sections, (Key("max_chars", "count", True), Key("repeat_title", "flag", default=False))),
+    "sections": Unit(cut_sections, (Key("max_chars", "count", True),
+                                    Key("repeat_title", "flag", default=False))),
 }
 
 
@@ -374,20 +356,11 @@ def cut(documents: Mapping[str, Document], variant: Variant) -> Cutting:
     for document in documents.values():
         pieces = list(UNITS[variant.unit].cut(document, **variant.parameters))
         width = max(4, len(str(len(pieces))))
-        by_document[document.id] = [make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
-                                    for number, piece in enumerate(pieces, 1)]
+        by_document[document.id] = [
+            make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
+            for number, piece in enumerate(pieces, 1)]
     by_id = {passage.id: passage for passages in by_document.values() for passage in passages}
     return Cutting(by_id, by_document)
-
-
-def make_document(name: str, title: str, text: str, metadata: Mapping[str, Any],
-                  sections: Sequence[Section] = (), label: str = "") -> Document:
-    """A document (name is its id) with the characters at which its words begin and end."""
-    starts, ends = array("I"), array("I")
-    for match in WORD.finditer(text):
-        starts.append(match.start())
-        ends.append(match.end())
-    return Document(name, title, text, metadata, starts, ends, tuple(sections), label or title)
 
 
 def make_passage(document: Document, name: str, start: int, end: int, heading: str) -> Passage:
@@ -396,6 +369,16 @@ def make_passage(document: Document, name: str, start: int, end: int, heading: s
     first, last = bisect_left(document.starts, start), bisect_right(document.ends, end)
     span = touched if (first, last) == touched[1:] else Span(document.id, first, max(first, last))
     return Passage(name, span, touched, start, end, heading, len(heading.split()) + size([touched]))
+
+
+def heading_words(passage: Passage) -> int:
+    """The words that were put before the source's own."""
+    return passage.words - size([passage.touched])
+
+
+def lead_words(passage: Passage) -> int:
+    """The words that stand before the first whole one: they are sent, and prove nothing."""
+    return heading_words(passage) + passage.span.start - passage.touched.start
 
 
 def text_of(documents: Mapping[str, Document], passage: Passage, words: Optional[int] = None) -> str:
@@ -425,7 +408,8 @@ def overlapping(items: Sequence[Any], start: int, end: int,
 
 def touching(cutting: Cutting, span: Span) -> List[Passage]:
     """The passages that hold at least a part of a word of a span, in text order."""
-    return overlapping(cutting.by_document[span.document], span.start, span.end, lambda passage: passage.touched)
+    return overlapping(cutting.by_document[span.document], span.start, span.end,
+                       lambda passage: passage.touched)
 
 
 def sections_of(document: Document, passage: Passage) -> List[Section]:
@@ -439,124 +423,6 @@ def holds(passage: Passage, span: Span) -> bool:
 
 
 # --- 4. Searching: the only SQL -------------------------------------------------------------------
-
-# Filters restrict the candidates, never the statistics.  A condition is a value (equal, or contained in a list)
-# or an object of OPERATORS.  They judge owners: the sections that a passage overlaps, or its document without.
-
-def kind_of(value: Any) -> str:
-    """What may be compared with what."""
-    return "booléen" if isinstance(value, bool) else "nombre" if isinstance(value, (int, float)) else "texte"
-
-
-def values_of(value: Any) -> List[Any]:
-    """The values of a metadata key: those of a list, the one given, or none."""
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def is_same(value: Any, wanted: Any) -> bool:
-    """Equality of one kind: true never equals 1."""
-    return value == wanted and kind_of(value) == kind_of(wanted)
-
-
-OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
-    "gte": lambda value, bound: kind_of(value) == kind_of(bound) and value >= bound,
-    "lte": lambda value, bound: kind_of(value) == kind_of(bound) and value <= bound,
-    "in": lambda value, choices: any(is_same(value, choice) for choice in choices),
-}
-
-
-def operators_of(wanted: Any) -> Dict[str, Any]:
-    """A condition as {operator: bound}."""
-    return wanted if isinstance(wanted, dict) else {"in": [wanted]}
-
-
-def passes(found: Any, wanted: Any) -> bool:
-    """Whether a value of the metadata (None when absent) meets a condition."""
-    if isinstance(wanted, list):
-        return found == wanted
-    return all(any(OPERATORS[operator](value, bound) for value in values_of(found))
-               for operator, bound in operators_of(wanted).items())
-
-
-def filters_in_force(case: Case, question: Question) -> List[Tuple[str, Any]]:
-    """The (key, condition) that a passage must meet: the case's and the question's."""
-    return [*case.settings.filters.items(), *question.filters.items()]
-
-
-def refused_by(filters: Iterable[Tuple[str, Any]], owners: Iterable[Any]) -> Dict[str, Any]:
-    """The conditions that some owners do not meet."""
-    return {key: wanted for owner in owners for key, wanted in filters if not passes(owner.metadata.get(key), wanted)}
-
-
-def owners_of(document: Document, passage: Optional[Passage] = None) -> Sequence[Any]:
-    """What filters judge of a passage, or of a whole document: sections, or the document that has none."""
-    return (sections_of(document, passage) if passage else document.sections) or [document]
-
-
-class Admission:
-    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
-
-    def __init__(self, documents: Mapping[str, Document], cutting: Cutting):
-        self.documents, self.cutting = documents, cutting
-        self.known: Dict[str, Optional[FrozenSet[str]]] = {"[]": None}
-        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: numbers of owners}}
-        self.passages_of: Dict[int, List[str]] = {}
-        self.owner_count: Dict[str, int] = {}
-
-    def _index(self) -> None:
-        """Number the owners, by value and with their passages."""
-        numbers: Dict[int, int] = {}
-        for document in self.documents.values():
-            for owner in owners_of(document):
-                number = numbers[id(owner)] = len(numbers)
-                for key, found in owner.metadata.items():
-                    values = self.by_value.setdefault(key, {})
-                    for value in [json.dumps(found)] if isinstance(found, list) else []:
-                        values.setdefault(("liste", value), set()).add(number)
-                    for value in values_of(found):
-                        values.setdefault((kind_of(value), value), set()).add(number)
-            for passage in self.cutting.by_document[document.id]:
-                owners = owners_of(document, passage)
-                self.owner_count[passage.id] = len(owners)
-                for owner in owners:
-                    self.passages_of.setdefault(numbers[id(owner)], []).append(passage.id)
-
-    def _passing(self, key: str, wanted: Any) -> Set[int]:
-        """The owners that meet a condition."""
-        values = self.by_value.get(key, {})
-        if isinstance(wanted, list):
-            return values.get(("liste", json.dumps(wanted)), set())
-        met = []
-        for operator, bound in operators_of(wanted).items():
-            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
-                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
-            met.append(set().union(*(values.get(value, ()) for value in found)))
-        return set.intersection(*met)
-
-    def admitted(self, filters: Sequence[Tuple[str, Any]]) -> Optional[FrozenSet[str]]:
-        """The ids of the passages all of whose owners meet all the filters; None when nothing is filtered."""
-        name = json.dumps(filters)
-        if name not in self.known:
-            if not self.owner_count:
-                self._index()
-            owners = set.intersection(*(self._passing(*condition) for condition in filters))
-            met = Counter(passage for owner in owners for passage in self.passages_of.get(owner, ()))
-            self.known[name] = frozenset(passage for passage, times in met.items()
-                                         if times == self.owner_count[passage])
-        return self.known[name]
-
-
-def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
-    """The first limit matches of each document, in the order of all."""
-    room: Dict[str, int] = {}
-    best = []
-    for name, score in found:
-        document = cutting.by_id[name].span.document
-        room[document] = room.get(document, limit) - 1
-        if room[document] >= 0:
-            best.append((name, score))
-    return best
-
 
 # Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
 TERM = re.compile("[^\\W_]+(?:[\u0300-\u0331]+[^\\W_]*)*")
@@ -745,9 +611,10 @@ def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Tuple[str, int]])
     spans = []
     for name, words in context:
         if name not in by_id:
-            raise AtelierError("passage {} inconnu de cette variante. {}".format(shown(name), suggestion(name, by_id)))
+            raise AtelierError("passage {} inconnu de cette variante. {}".format(
+                shown(name), suggestion(name, by_id)))
         span = by_id[name].span
-        end = min(span.end, span.start + words - by_id[name].lead)
+        end = min(span.end, span.start + words - lead_words(by_id[name]))
         spans.append(span._replace(end=max(span.start, end)))
     return spans
 
@@ -785,7 +652,7 @@ def same_words_in(documents: Mapping[str, Document], quote: Quote, spans: Sequen
 
 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
-    """What the stages need; of an engine, whose passages are unknown, the quote's own words stand for a passage."""
+    """What the stages need; of an engine, whose passages are unknown, the quote itself stands for a passage."""
     document = case.documents[quote.document]
     touched = touching(sent.cutting, quote) if sent.cutting else [
         make_passage(document, "", document.starts[quote.start], document.ends[quote.end - 1], "")]
@@ -795,8 +662,8 @@ def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) ->
                 [passage for passage in inside if holds(passage, quote)])
 
 
-def find_refusing(filters: Sequence[Tuple[str, Any]], document: Document, quote: Span, touched: Sequence[Passage],
-                  inside: Sequence[Passage]) -> Dict[str, Any]:
+def find_refusing(filters: Sequence[Tuple[str, Any]], document: Document, quote: Span,
+                  touched: Sequence[Passage], inside: Sequence[Passage]) -> Dict[str, Any]:
     """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
     if all(refused_by(filters, [owner]) for owner in owners_of(document)):
         return refused_by(filters, owners_of(document))
@@ -806,7 +673,7 @@ def find_refusing(filters: Sequence[Tuple[str, Any]], document: Document, quote:
     return refused_by(filters, [owner for passage in outside for owner in owners_of(document, passage)])
 
 
-# The stages of loss: each takes an uncovered quote and gives what its loss carries, or None when it does not hold.
+# The stages of loss: each takes an uncovered quote and gives what its loss carries, None when it does not hold.
 
 def filtered_out(lost: Lost) -> Optional[Dict[str, Any]]:
     """The filters refuse the document, or the section, where the quote stands."""
@@ -829,7 +696,7 @@ def cut_by_budget(lost: Lost) -> Optional[Dict[str, Any]]:
         after = [rest for part in left for rest in missing_spans(part, [span])]
         if size(after) < size(left):
             end = min(span.end, max(part.end for part in left if part.start < span.end))
-            over = before + hit.passage.lead + end - span.start - lost.budget_words
+            over = before + lead_words(hit.passage) + end - span.start - lost.budget_words
             carried = {"passage": hit.passage.id, "rank": hit.rank, "words_over": over if over > 0 else None}
         left, before = after, before + hit.passage.words
     return None if left else carried
@@ -868,8 +735,8 @@ def best_holder(lost: Lost) -> Optional[Tuple[int, str]]:
     return min(((rank, name) for rank, name in ranked if rank), default=None)
 
 
-class Stage(namedtuple("Stage", "id test label detail advice")):
-    """A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try next."""
+Stage = record("Stage", "id test label detail advice", """
+    A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try.""")
 
 
 STAGES = (
@@ -879,7 +746,8 @@ STAGES = (
           "Le découpage laisse ces mots de côté : changez-le."),
     Stage("cut_by_budget", cut_by_budget, "coupée par le budget",
           "{passage}, rang {rank}, il manque {words_over} au budget",
-          "La preuve est trouvée, mais trop loin : passages plus courts, moins de répétitions, ou budget plus grand."),
+          "La preuve est trouvée, mais trop loin : passages plus courts, moins de répétitions, "
+          "ou budget plus grand."),
     Stage("split_at_boundary", split_at_boundary, "coupée par le découpage", "{pieces}",
           "Une limite traverse la citation : déplacez-la (paragraphes, recouvrement), ou scindez le fait."),
     Stage("not_matched", not_matched, "sans mot commun avec la question", "{passage}",
@@ -891,9 +759,11 @@ ENGINE_STAGES = (  # for an engine whose index is unknown
     STAGES[0],
     STAGES[2],
     Stage("not_retrieved", not_retrieved, "non trouvée par le moteur", "{missing}",
-          "Le moteur ne l'a pas parmi ses passages trouvés : voyez son découpage, ses plongements, son top_k."),
+          "Le moteur ne l'a pas parmi ses passages trouvés : voyez son découpage, ses plongements, "
+          "son top_k."),
     Stage("not_sent", not_sent, "absente du contexte", "{missing}",
-          "Donnez aussi les passages trouvés (« hits ») pour savoir si la recherche ou le budget l'a perdue."),
+          "Donnez aussi les passages trouvés (« hits ») pour savoir si la recherche ou le budget "
+          "l'a perdue."),
 )
 STAGE = {stage.id: stage for stage in STAGES + ENGINE_STAGES}
 
@@ -903,23 +773,119 @@ def find_loss(lost: Lost, stages: Sequence[Stage]) -> Dict[str, Any]:
     for stage in stages:
         carried = stage.test(lost)
         if carried is not None:
-            missing = {"missing": [[span.start, span.end] for span in lost.missing]} if stage != STAGES[0] else {}
-            return {"stage": stage.id, **missing, **carried}
+            missing = [[span.start, span.end] for span in lost.missing]
+            return {"stage": stage.id, **({} if stage == STAGES[0] else {"missing": missing}), **carried}
     raise AssertionError("no stage of loss holds for {}".format(lost.quote))
 
 
-# --- 7. Report: outcomes to the JSON's dict -------------------------------------------------------
+# --- 7. Filters: what of a cutting a question may find --------------------------------------------
+
+# Filters restrict the candidates, never the statistics.  A condition is a value (equal, or contained in a
+# list) or an object of OPERATORS.  What it judges is an owner of metadata: each section that a passage overlaps,
+# or its document when it has none.
+
+def kind_of(value: Any) -> str:
+    """What may be compared with what."""
+    return "booléen" if isinstance(value, bool) else "nombre" if isinstance(value, (int, float)) else "texte"
+
+
+def values_of(value: Any) -> List[Any]:
+    """The values of a metadata key: those of a list, the one given, or none."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def is_same(value: Any, wanted: Any) -> bool:
+    """Equality of one kind: true never equals 1."""
+    return value == wanted and kind_of(value) == kind_of(wanted)
+
+
+OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
+    "gte": lambda value, bound: kind_of(value) == kind_of(bound) and value >= bound,
+    "lte": lambda value, bound: kind_of(value) == kind_of(bound) and value <= bound,
+    "in": lambda value, choices: any(is_same(value, choice) for choice in choices),
+}
+
+
+def operators_of(wanted: Any) -> Dict[str, Any]:
+    """A condition as {operator: bound}."""
+    return wanted if isinstance(wanted, dict) else {"in": [wanted]}
+
+
+def passes(found: Any, wanted: Any) -> bool:
+    """Whether a value of the metadata (None when absent) meets a condition."""
+    if isinstance(wanted, list):
+        return found == wanted
+    return all(any(OPERATORS[operator](value, bound) for value in values_of(found))
+               for operator, bound in operators_of(wanted).items())
+
+
+def filters_in_force(case: Case, question: Question) -> List[Tuple[str, Any]]:
+    """The (key, condition) that a passage must meet: the case's and the question's."""
+    return [*case.settings.filters.items(), *question.filters.items()]
+
+
+def refused_by(filters: Iterable[Tuple[str, Any]], owners: Iterable[Any]) -> Dict[str, Any]:
+    """The conditions that some owners do not meet."""
+    return {key: wanted for owner in owners for key, wanted in filters
+            if not passes(owner.metadata.get(key), wanted)}
+
+
+def owners_of(document: Document, passage: Optional[Passage] = None) -> Sequence[Any]:
+    """What filters judge of a passage, or of a whole document: sections, or the document that has none."""
+    return (sections_of(document, passage) if passage else document.sections) or [document]
+
+
+class Admission:
+    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
+
+    def __init__(self, documents: Mapping[str, Document], cutting: Cutting):
+        self.known: Dict[str, FrozenSet[str]] = {}
+        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
+        self.passages: Dict[int, List[str]] = {}                        # of each owner
+        self.owners: Dict[str, int] = {}                                # how many each passage has
+        for name, document in documents.items():
+            for owner in owners_of(document):
+                for key, found in owner.metadata.items():
+                    values = self.by_value.setdefault(key, {})
+                    for value in values_of(found) + ([json.dumps(found)] if isinstance(found, list) else []):
+                        values.setdefault((kind_of(value), value), set()).add(id(owner))
+            for passage in cutting.by_document[name]:
+                owners = owners_of(document, passage)
+                self.owners[passage.id] = len(owners)
+                for owner in owners:
+                    self.passages.setdefault(id(owner), []).append(passage.id)
+
+    def meeting(self, key: str, wanted: Any) -> Set[int]:
+        """The owners that meet a condition."""
+        values, met = self.by_value.get(key, {}), []
+        for operator, bound in operators_of(json.dumps(wanted) if isinstance(wanted, list) else wanted).items():
+            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
+                value for value in values if OPERATORS[operator](value[1], bound)]
+            met.append(set().union(*(values.get(value, ()) for value in found)))
+        return set.intersection(*met)
+
+    def admitted(self, filters: Sequence[Tuple[str, Any]]) -> FrozenSet[str]:
+        """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
+        name = json.dumps(filters)
+        if name not in self.known:
+            owners = set.intersection(*(self.meeting(*condition) for condition in filters))
+            met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
+            self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
+        return self.known[name]
+
+
+# --- 8. Report: outcomes to the JSON's dict -------------------------------------------------------
 
 def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
     """The summary and, when questions have sets, that of each set."""
     names = dict.fromkeys(question.set for question in case.questions if question.set)
-    by_set = {name: summarize(case, cutting, [outcome for outcome in outcomes if outcome.sent.question.set == name])
-              for name in names}
+    by_set = {name: summarize(case, cutting, [outcome for outcome in outcomes
+                                              if outcome.sent.question.set == name]) for name in names}
     return {"summary": summarize(case, cutting, outcomes), **({"by_set": by_set} if by_set else {})}
 
 
 def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
-    """The counts of one variant over the answerable questions; None where an engine (no cutting) has no figure."""
+    """The counts of a variant over the answerable questions; None where an engine (no cutting) has no figure."""
     judged = [outcome for outcome in outcomes if outcome.sent.question.answerable]
     verdicts = [verdict for outcome in judged for verdict in outcome.verdicts]
     lost = [verdict.chosen.loss["stage"] for verdict in verdicts if verdict.chosen.loss]
@@ -927,7 +893,8 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
     return {
         "passages_indexed": len(lengths) or None,
         "words_indexed": sum(lengths) or None,
-        "complete_contexts": sum(all(not verdict.chosen.loss for verdict in outcome.verdicts) for outcome in judged),
+        "complete_contexts": sum(all(not verdict.chosen.loss for verdict in outcome.verdicts)
+                                 for outcome in judged),
         "answerable_questions": len(judged),
         "facts_covered": len(verdicts) - len(lost),
         "facts_required": len(verdicts),
@@ -937,19 +904,20 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
         "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
-        "passage_words": {"min": lengths[0], "median": median(lengths), "max": lengths[-1]} if lengths else None,
+        "passage_words": lengths and {"min": lengths[0], "median": median(lengths), "max": lengths[-1]} or None,
         **count_mixed(case.documents, cutting),
     }
 
 
 def is_held_whole(cutting: Cutting, fact: Fact) -> bool:
-    """Whether some single passage of a variant holds one of a fact's quotes: what the cutting alone allows."""
-    return any(holds(passage, quote.span) for quote in fact.quotes for passage in touching(cutting, quote.span))
+    """Whether some passage of a variant holds one of a fact's quotes whole: what the cutting alone allows."""
+    return any(holds(passage, quote.span) for quote in fact.quotes
+               for passage in touching(cutting, quote.span))
 
 
 def measure_evidence(outcomes: Sequence[Outcome]) -> Dict[str, Optional[float]]:
     """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in
-    Chroma's evaluation of chunking: over distinct source positions, averaged over questions.  None without question.
+    Chroma's evaluation of chunking: over distinct source positions, averaged over questions, None without any.
     """
     shares = []
     for outcome in outcomes:
@@ -988,16 +956,18 @@ def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
 
 
 def count_mixed(documents: Mapping[str, Document], cutting: Optional[Cutting]) -> Dict[str, Any]:
-    """How many passages overlap two sections or more and, for each metadata key of sections, two values or more."""
+    """How many passages overlap two sections or more and, for each metadata key of sections, two values."""
     if not cutting:
         return {"mixed_passages": None, "mixed_by": None}
-    mixed = [sections for name, passages in cutting.by_document.items() if documents[name].sections
-             for passage in passages for sections in [sections_of(documents[name], passage)] if len(sections) > 1]
+    overlapped = [sections_of(documents[name], passage) for name, passages in cutting.by_document.items()
+                  for passage in passages]
+    mixed = [sections for sections in overlapped if len(sections) > 1]
     keys = sorted({key for document in documents.values() for section in document.sections
                    for key, value in section.metadata.items() if value != document.metadata.get(key)})
-    return {"mixed_passages": len(mixed), "mixed_by": {
-        key: sum(len({json.dumps(section.metadata.get(key)) for section in sections}) > 1 for sections in mixed)
-        for key in keys}}
+    values = {key: [{json.dumps(section.metadata.get(key)) for section in sections} for sections in mixed]
+              for key in keys}
+    return {"mixed_passages": len(mixed),
+            "mixed_by": {key: sum(len(found) > 1 for found in values[key]) for key in keys}}
 
 
 def median(ordered: Sequence[int]) -> Any:
@@ -1017,8 +987,8 @@ def sha256(data: bytes) -> str:
 
 
 def describe_case(case: Case) -> Dict[str, Any]:
-    documents = [{"id": document.id, "words": len(document.starts), "sha256": sha256(document.text.encode("utf-8"))}
-                 for document in case.documents.values()]
+    documents = [{"id": document.id, "words": len(document.starts),
+                  "sha256": sha256(document.text.encode("utf-8"))} for document in case.documents.values()]
     return {
         "file": case.file, "sha256": case.sha256, "title": case.title,
         "words": sum(document["words"] for document in documents),
@@ -1031,7 +1001,8 @@ def describe_case(case: Case) -> Dict[str, Any]:
 
 def describe_settings(settings: Settings) -> Dict[str, Any]:
     return {"filters": settings.filters, "top_k": settings.top_k, "budget_words": settings.budget_words,
-            "tokenizer": TOKENIZER, "stop_words": list(settings.stop_words), "index_titles": settings.index_titles}
+            "tokenizer": TOKENIZER, "stop_words": list(settings.stop_words),
+            "index_titles": settings.index_titles}
 
 
 def describe_outcomes(case: Case, outcomes: Sequence[Outcome]) -> List[Dict[str, Any]]:
@@ -1066,7 +1037,7 @@ def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Dict[s
     passage = hit.passage
     sections = sections_of(case.documents[passage.span.document], passage)
     return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words,
-            "heading_words": passage.heading_words, "lead_words": passage.lead, "kept_words": hit.kept_words,
+            "heading_words": heading_words(passage), "lead_words": lead_words(passage), "kept_words": hit.kept_words,
             "score": hit.score and round(hit.score, 9), "sections": [section.title for section in sections],
             "text": slice_text(passage)}
 
@@ -1074,7 +1045,7 @@ def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Dict[s
 def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Dict[str, Any]:
     passage, words = hit.passage, hit.kept_words
     return {"rank": hit.rank, "passage": passage.id, **span._asdict(), "words": words,
-            "heading_words": min(words, passage.heading_words), "lead_words": min(words, passage.lead),
+            "heading_words": min(words, heading_words(passage)), "lead_words": min(words, lead_words(passage)),
             "truncated": words < passage.words, "text": slice_text(passage, words)}
 
 
@@ -1097,7 +1068,8 @@ def describe_attempt(attempt: Attempt) -> Dict[str, Any]:
 def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
     """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
 
-    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses; 1 when all tie.
+    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses, 1 when
+    all tie.
     """
     theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
     pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
@@ -1116,45 +1088,7 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
 
 
-encode = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
-    """(opening, closing, [(label, item)]) of what is unfolded: an object that holds any, a list of objects."""
-    if isinstance(value, dict):
-        for item in value.values():
-            if item and isinstance(item, (dict, list)):
-                return "{", "}", [(encode(key) + ": ", item) for key, item in value.items()]
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[", "]", [("", item) for item in value]
-    return None
-
-
-def unfold(value: Any, indent: str) -> str:
-    """JSON with a line for each item; what holds plain values stays on one, by the fast encoder."""
-    parts = members(value)
-    if not parts:
-        return encode(value)
-    (opening, closing, items), deeper = parts, indent + "  "
-    lines = [label + unfold(item, deeper) for label, item in items]
-    return opening + deeper + ("," + deeper).join(lines) + indent + closing
-
-
-def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
-    """The JSON text of a report, in pieces no larger than a question."""
-    parts = members(value) if len(indent) < 8 else None
-    if not parts:
-        yield unfold(value, indent)
-        return
-    opening, closing, items = parts
-    for label, item in items:
-        yield opening + indent + "  " + label
-        yield from render_json(item, indent + "  ")
-        opening = ","
-    yield indent + closing
-
-
-# --- 8. Table: a report to eighty columns, and the words that all sections share ------------------
+# --- 9. Table: a report to eighty columns ---------------------------------------------------------
 
 LISTED_LOSSES = 12       # under the table
 SIGNIFICANT = 0.05       # below, a sign test tells two variants apart
@@ -1174,7 +1108,9 @@ def format_table(report: Mapping[str, Any]) -> str:
         clip(title), describe_size(case), "", TABLE_HEAD, "-" * 80,
         *[format_line(variant["id"], variant["summary"]) for variant in report["variants"]], "",
         *format_recall(report["variants"], settings["top_k"]), "",
-        *format_losses(report["variants"]), *format_comparisons(report["comparisons"]), "", clip(signature)]) + "\n"
+        *format_losses(report["variants"]),
+        *format_comparisons(report["comparisons"]), "",
+        clip(signature)]) + "\n"
 
 
 def describe_size(case: Mapping[str, Any]) -> str:
@@ -1190,7 +1126,8 @@ def format_line(name: str, summary: Mapping[str, Any]) -> str:
     return TABLE_LINE.format(
         clip(name, 22), summary["passages_indexed"] or unknown, summary["words_indexed"] or unknown,
         "{complete_contexts}/{answerable_questions}".format(**summary),
-        "{facts_covered}/{facts_required}".format(**summary), summary["words_sent"], summary["redundant_words"])
+        "{facts_covered}/{facts_required}".format(**summary),
+        summary["words_sent"], summary["redundant_words"])
 
 
 def format_recall(variants: Sequence[Mapping[str, Any]], top_k: int) -> List[str]:
@@ -1225,8 +1162,8 @@ def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
     lines = ["Preuves perdues"]
     for variant, question, fact in lost:
         where = "{} · {} · {}".format(clip(variant, 24), clip(question, 24), fact["id"])
-        lines += ["  " + clip(where, 78),
-                  "    " + clip("{} : {}".format(STAGE[fact["loss"]["stage"]].label, detail_of(fact["loss"])), 76)]
+        why = "{} : {}".format(STAGE[fact["loss"]["stage"]].label, detail_of(fact["loss"]))
+        lines += ["  " + clip(where, 78), "    " + clip(why, 76)]
     return lines
 
 
@@ -1252,10 +1189,12 @@ def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
         return ["", "Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
             decimal(min(pair["p"] for pair in comparisons), 3))]
     lines = ["{} contre {} : {} à {}, p = {}".format(
-        *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4)) for pair in told[:LISTED_LOSSES]]
+        *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4))
+        for pair in told[:LISTED_LOSSES]]
     if len(told) > LISTED_LOSSES:
         lines.append("et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES))
-    return ["", "Test des signes : seules ces paires sont départagées"] + ["  " + clip(line, 78) for line in lines]
+    return ["", "Test des signes : seules ces paires sont départagées",
+            *("  " + clip(line, 78) for line in lines)]
 
 
 def clip(text: str, width: int = 80) -> str:
@@ -1276,35 +1215,7 @@ def decimal(number: float, digits: int) -> str:
     return "{:.{}f}".format(number, digits).replace(".", ",")
 
 
-def shown(value: Any) -> str:
-    """A value as a sentence quotes it: on one line, at most 80 characters."""
-    if isinstance(value, str):
-        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
-    if isinstance(value, Unreadable):
-        return "une valeur illisible"
-    if isinstance(value, dict) or isinstance(value, list) and any(
-            isinstance(item, (dict, list, Unreadable)) for item in value):
-        return "un objet" if isinstance(value, dict) else "une liste"
-    return clip(json.dumps(value, ensure_ascii=False))
-
-
-def some(names: Iterable[str], most: int = 5) -> str:
-    """`a, b, c, d, e, …`: the first names of a list."""
-    listed = list(names)
-    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
-
-
-def suggestion(value: str, known: Iterable[str]) -> str:
-    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
-    from difflib import get_close_matches
-    names = list(known)
-    near = get_close_matches(value, names, 1)
-    if near:
-        return "Vouliez-vous dire {} ?".format(shown(near[0]))
-    return "Possibles : {}.".format(some(names, 12)) if names else "Rien n'est admis ici."
-
-
-# --- 9. Reading a case: bytes to Case -------------------------------------------------------------
+# --- 10. Reading a case: bytes to Case ------------------------------------------------------------
 # Shape first (JSON, keys, types), then meaning (ids, references, quotes); all the faults of a file are told.
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
@@ -1335,13 +1246,14 @@ class Faults:
         sentences = [sentence + (" " + suggestion(*meant) if meant else "")
                      for sentence, meant in islice(self.told.items(), LISTED_FAULTS)]
         if len(self.told) > LISTED_FAULTS:
-            sentences.append("{} : et {}.".format(self.file, counted(len(self.told) - LISTED_FAULTS, "autre faute")))
+            sentences.append("{} : et {}.".format(
+                self.file, counted(len(self.told) - LISTED_FAULTS, "autre faute")))
         if sentences:
             raise AtelierError(*sentences)
 
 
-class Unreadable(namedtuple("Unreadable", "problem")):
-    """Stands in the parsed tree for a value that JSON readers accept and this one refuses; problem is French."""
+Unreadable = record("Unreadable", "problem", """
+    Stands in the parsed tree for a value that JSON readers accept and this one refuses, in French.""")
 
 
 class RepeatedKeys(dict):
@@ -1350,7 +1262,7 @@ class RepeatedKeys(dict):
 
 
 class Found(dict):
-    """The sound members of an object of a file; place is where it stands, given all its names, sound or not."""
+    """The sound members of an object; place is where it stands, given all its names, sound or not."""
     place = ""
     given: Iterable[str] = ()
 
@@ -1361,8 +1273,8 @@ def decode(data: bytes) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8.".format(
-            error.start, data[error.start], line)) from None
+        raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; "
+                           "enregistrez en UTF-8.".format(error.start, data[error.start], line)) from None
     return text[1:] if text.startswith("\ufeff") else text
 
 
@@ -1376,7 +1288,9 @@ def read_members(pairs: Sequence[Tuple[str, Any]]) -> Dict[str, Any]:
 
 
 def read_integer(digits: str) -> Any:
-    return int(digits) if len(digits) <= MAX_DIGITS else Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
+    if len(digits) > MAX_DIGITS:
+        return Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
+    return int(digits)
 
 
 def read_float(digits: str) -> Any:
@@ -1390,8 +1304,9 @@ def parse_json(text: str) -> Any:
     Raises AtelierError (a sentence without file) when the text is no JSON.
     """
     try:
-        return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer, parse_float=read_float,
-                          parse_constant=lambda name: Unreadable("{} n'est pas un nombre JSON".format(name)))
+        return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer,
+                          parse_float=read_float, parse_constant=lambda name: Unreadable(
+                              "{} n'est pas un nombre JSON".format(name)))
     except RecursionError:
         raise AtelierError("imbrication démesurée de listes ou d'objets ; "
                            "le format n'en demande que cinq niveaux.") from None
@@ -1409,15 +1324,18 @@ def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
         elif isinstance(value, str):
             check_characters(value, place, faults)
         elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
-            faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(MAX_DEPTH))
+            faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(
+                MAX_DEPTH))
         elif isinstance(value, dict):
             for name in getattr(value, "names", ()):
                 faults.add(place, "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
             for name in value:
                 check_characters(name, place, faults)
-            stack += [(place + joint + name, ".", item, depth + 1) for name, item in reversed(list(value.items()))]
+            stack += [(place + joint + name, ".", item, depth + 1)
+                      for name, item in reversed(list(value.items()))]
         elif isinstance(value, list):
-            stack += [("{}{}[{}]".format(place, joint if joint != "." else "", number), ".", value[number], depth + 1)
+            joint = joint.replace(".", "")
+            stack += [("{}{}[{}]".format(place, joint, number), ".", value[number], depth + 1)
                       for number in reversed(range(len(value)))]
 
 
@@ -1429,22 +1347,24 @@ def check_characters(text: str, place: str, faults: Faults) -> None:
         what = "moitié de paire UTF-16 isolée" if code >= 0xD800 else "caractère de contrôle"
         mend = ("le texte semble mal décodé, réenregistrez-le en UTF-8" if 0x80 <= code < 0xA0
                 else "supprimez ce caractère")
-        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(what, code, match.start(), mend))
+        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(
+            what, code, match.start(), mend))
 
 
-# One table of what files may hold, and one walker.  A kind is a line of KINDS (a plain value), a line of SHAPES (an
-# object), `[kind]` (a list), `kind?` (or null); the key `*` stands for all those that a shape does not name.
+# One table of what files may hold, and one walker.  A kind is a line of KINDS (a plain value), a line of SHAPES
+# (an object), `[kind]` (a list), `kind?` (or null); the key `*` stands for all those that a shape does not name.
 
 def is_metadata(value: Any) -> bool:
     return isinstance(value, (str, int, float)) or isinstance(value, list) and all(
         isinstance(item, str) for item in value)
 
 
-KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # the test of a value, and the words for what is expected
+KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # the test of a value, and what was expected, in French
     "text": (lambda value: isinstance(value, str), "un texte entre guillemets"),
-    "filled": (lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide, entre guillemets"),
+    "filled": (lambda value: isinstance(value, str) and value.strip(), "un texte non vide, entre guillemets"),
     "count": (lambda value: type(value) is int and value >= 1, "un entier d'au moins 1, sans guillemets"),
-    "position": (lambda value: type(value) is int and value >= 0, "un entier positif ou nul, sans guillemets"),
+    "position": (lambda value: type(value) is int and value >= 0,
+                 "un entier positif ou nul, sans guillemets"),
     "flag": (lambda value: isinstance(value, bool), "true ou false"),
     "texts": (lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
               "une liste de textes, entre crochets"),
@@ -1463,20 +1383,21 @@ KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # the test of a value, 
     "any": (lambda value: True, ""),
 }
 SHAPES = {
-    "case": (Key("title", "text"), Key("description", "text"), Key("filters", "filters"), Key("settings", "settings"),
-             Key("variants", "[variant]"), Key("documents", "[document]", True), Key("facts", "[fact]", True),
-             Key("questions", "[question]", True)),
+    "case": (Key("title", "text"), Key("description", "text"), Key("filters", "filters"),
+             Key("settings", "settings"), Key("variants", "[variant]"), Key("documents", "[document]", True),
+             Key("facts", "[fact]", True), Key("questions", "[question]", True)),
     "settings": (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"),
                  Key("index_titles", "flag")),
     "filters": (Key("*", "condition"),),
     "operators": (Key("gte", "bound"), Key("lte", "bound"), Key("in", "choices")),
     "variant": (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"),
                 Key("*", "any")),
-    "document": (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"), Key("file", "filled"),
-                 Key("sections", "[section]"), Key("structure", "filled"), Key("*", "metadata")),
+    "document": (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"),
+                 Key("file", "filled"), Key("sections", "[section]"), Key("structure", "filled"),
+                 Key("*", "metadata")),
     "section": (Key("title", "text"), Key("text", "filled", True), Key("*", "metadata")),
-    "fact": (Key("id", "filled", True), Key("document", "filled"), Key("quote", "filled"), Key("start", "position"),
-             Key("any_of", "[quote]")),
+    "fact": (Key("id", "filled", True), Key("document", "filled"), Key("quote", "filled"),
+             Key("start", "position"), Key("any_of", "[quote]")),
     "quote": (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position")),
     "question": (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"),
                  Key("required_facts", "texts"), Key("filters", "filters"), Key("per_document", "count"),
@@ -1491,19 +1412,23 @@ SHAPES = {
     # an earlier report, as far as it is read again
     "report": (Key("case", "case_report", True), Key("settings", "object", True),
                Key("variants", "[variant_report]", True), Key("*", "any")),
-    "case_report": (Key("sha256", "text", True), Key("documents", "[document_report]", True), Key("*", "any")),
+    "case_report": (Key("sha256", "text", True), Key("documents", "[document_report]", True),
+                    Key("*", "any")),
     "document_report": (Key("id", "text", True), Key("sha256", "text", True), Key("*", "any")),
-    "variant_report": (Key("id", "text", True), Key("chunking", "object?", True), Key("question_filters", "flag", True),
-                       Key("questions", "[question_report]", True), Key("*", "any")),
+    "variant_report": (Key("id", "text", True), Key("chunking", "object?", True),
+                       Key("question_filters", "flag", True), Key("questions", "[question_report]", True),
+                       Key("*", "any")),
     "question_report": (Key("id", "text", True), Key("text", "text", True), Key("filters", "object", True),
-                        Key("per_document", "count?", True), Key("hits_before_budget", "[part_report]?", True),
-                        Key("context", "[part_report]", True), Key("facts", "[fact_report]", True), Key("*", "any")),
+                        Key("per_document", "count?", True),
+                        Key("hits_before_budget", "[part_report]?", True),
+                        Key("context", "[part_report]", True), Key("facts", "[fact_report]", True),
+                        Key("*", "any")),
     "part_report": (Key("passage", "text", True), Key("text", "text", True), Key("*", "any")),
     "fact_report": (Key("id", "text", True), Key("loss", "loss_report?", True), Key("document", "text", True),
                     Key("quote", "text", True), Key("start", "position", True),
                     Key("alternatives", "[alternative_report]"), Key("*", "any")),
-    "alternative_report": (Key("document", "text", True), Key("quote", "text", True), Key("start", "position", True),
-                           Key("*", "any")),
+    "alternative_report": (Key("document", "text", True), Key("quote", "text", True),
+                           Key("start", "position", True), Key("*", "any")),
     "loss_report": (Key("stage", "stage", True), Key("*", "any")),
 }
 UNSOUND = object()
@@ -1522,7 +1447,7 @@ def read_tree(data: bytes, shape: str, faults: Faults) -> Found:
 
 
 def sound(value: Any, kind: str, place: str, faults: Faults) -> Any:
-    """What a value holds of its kind, its objects as Found; UNSOUND, and a fault, when it is not of its kind."""
+    """What a value holds of its kind, its objects as Found; UNSOUND, and a fault, when it is of another."""
     if isinstance(value, Unreadable):
         return UNSOUND  # told by check_tree
     if kind.endswith("?"):
@@ -1552,8 +1477,8 @@ def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> 
         if isinstance(item, Found) and "id" in item:
             first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), item.place)
             if first != item.place:
-                faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; donnez-en un autre.".format(
-                    shown(item["id"]), first))
+                faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; "
+                                               "donnez-en un autre.".format(shown(item["id"]), first))
     return found if found or not items else UNSOUND
 
 
@@ -1592,8 +1517,8 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
     settings = read_settings(case, documents, columns, faults)
     variants = read_variants(case, documents, faults)
     faults.check()
-    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions, settings,
-                variants)
+    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions,
+                settings, variants)
 
 
 def other_members(found: Found, shape: str) -> Dict[str, Any]:
@@ -1611,8 +1536,8 @@ def read_settings(case: Found, documents: Mapping[str, Optional[Document]], colu
         alone = [condition for condition in filters.items()
                  if all(refused_by([condition], [owner]) for owner in owners)]
         for key, wanted in alone:
-            faults.add("filters." + key, "aucun document n'a {} pour cette clé. Valeurs présentes : {}.".format(
-                shown(wanted), columns[key].present()))
+            faults.add("filters." + key, "aucun document n'a {} pour cette clé. "
+                                         "Valeurs présentes : {}.".format(shown(wanted), present_values(columns[key])))
         if not alone:
             faults.add("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
     settings = {name: tuple(value) if isinstance(value, list) else value
@@ -1620,7 +1545,8 @@ def read_settings(case: Found, documents: Mapping[str, Optional[Document]], colu
     return DEFAULTS._replace(filters=filters, **settings)
 
 
-def read_variants(case: Found, documents: Mapping[str, Optional[Document]], faults: Faults) -> Tuple[Variant, ...]:
+def read_variants(case: Found, documents: Mapping[str, Optional[Document]],
+                  faults: Faults) -> Tuple[Variant, ...]:
     """The case's own variants, in place of the four fixed ones."""
     if case.get("variants") == []:
         faults.add("variants", "liste vide ; ôtez la clé pour les quatre variantes fixes.")
@@ -1646,12 +1572,8 @@ def read_variants(case: Found, documents: Mapping[str, Optional[Document]], faul
     return tuple(variants) or VARIANTS
 
 
-class Column(namedtuple("Column", "values kinds undated")):
-    """What the metadata hold under one key: values in order, their kinds, the first text that is no ISO date."""
-
-    def present(self) -> str:
-        """The first dozen values, for the sentence that refuses another."""
-        return some(dict.fromkeys(map(shown, self.values)), 12)
+Column = record("Column", "values kinds undated", """
+    What the metadata hold under a key: values in order, their kinds, the first text that is no ISO date.""")
 
 
 ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
@@ -1667,6 +1589,11 @@ def all_owners(documents: Mapping[str, Optional[Document]]) -> List[Any]:
     return [owner for document in documents.values() if document for owner in owners_of(document)]
 
 
+def present_values(column: Column) -> str:
+    """The first dozen values of a key, for the sentence that refuses another."""
+    return some(dict.fromkeys(map(shown, column.values)), 12)
+
+
 def read_columns(owners: Iterable[Any]) -> Dict[str, Column]:
     """The metadata of all owners, by key."""
     values: Dict[str, List[Any]] = {}
@@ -1679,14 +1606,14 @@ def read_columns(owners: Iterable[Any]) -> Dict[str, Column]:
 
 def read_filters(given: Mapping[str, Any], place: str, columns: Optional[Mapping[str, Column]],
                  faults: Faults) -> Dict[str, Any]:
-    """The sound conditions of a filter; keys that no metadata have, and comparisons of unlike things, are told.
+    """The sound conditions of a filter; keys that no metadata have, comparisons of unlike things, are told.
 
     columns is None when some metadata could not be read: nothing is then said of them.
     """
     filters = {}
     for key, wanted in given.items():
         where = "{}.{}".format(place, key)
-        if isinstance(wanted, dict) and len(sound_members(wanted, SHAPES["operators"], where, faults)) < len(wanted):
+        if isinstance(wanted, dict) and wanted != sound_members(wanted, SHAPES["operators"], where, faults):
             continue
         problem = find_unlike(wanted, columns[key]) if columns and key in columns else ""
         if wanted == {}:
@@ -1708,7 +1635,7 @@ def find_unlike(wanted: Any, column: Column) -> str:
     for value in bounds + values_of(wanted.get("in")) if isinstance(wanted, dict) else values_of(wanted):
         if kind_of(value) not in column.kinds:
             return "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
-                shown(value), kind_of(value), column.present())
+                shown(value), kind_of(value), present_values(column))
     undated = next(filter(is_undated, bounds), None)
     if bounds and (undated or column.undated):
         return "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
@@ -1720,7 +1647,8 @@ def find_unlike(wanted: Any, column: Column) -> str:
     return ""
 
 
-def read_documents(case: Found, read: Callable[[str], bytes], faults: Faults) -> Dict[str, Optional[Document]]:
+def read_documents(case: Found, read: Callable[[str], bytes],
+                   faults: Faults) -> Dict[str, Optional[Document]]:
     """Documents by id; None stands for one whose text is not sound, so that its facts are not accused."""
     documents: Dict[str, Optional[Document]] = {}
     if case.get("documents") == []:
@@ -1737,6 +1665,16 @@ def read_documents(case: Found, read: Callable[[str], bytes], faults: Faults) ->
         if "id" in item:
             documents[item["id"]] = None if item["id"] in documents else document
     return documents
+
+
+def make_document(name: str, title: str, text: str, metadata: Mapping[str, Any],
+                  sections: Sequence[Section] = (), label: str = "") -> Document:
+    """A document (name is its id) with the characters at which its words begin and end."""
+    starts, ends = array("I"), array("I")
+    for match in WORD.finditer(text):
+        starts.append(match.start())
+        ends.append(match.end())
+    return Document(name, title, text, metadata, starts, ends, tuple(sections), label or title)
 
 
 def join_sections(item: Found, faults: Faults) -> Optional[Document]:
@@ -1773,7 +1711,8 @@ def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Opti
     if not text.strip():
         return None
     if structure and structure not in STRUCTURES:
-        faults.add(item.place + ".structure", "structure {} inconnue.".format(shown(structure)), structure, STRUCTURES)
+        faults.add(item.place + ".structure", "structure {} inconnue.".format(shown(structure)), structure,
+                   STRUCTURES)
         return None
     try:
         found, header, sections = STRUCTURES[structure](text) if structure else ("", {}, [])
@@ -1788,7 +1727,8 @@ def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Opti
     return document._replace(file=item.get("file", ""), structure=structure or "")
 
 
-def read_facts(case: Found, documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Optional[Fact]]:
+def read_facts(case: Found, documents: Mapping[str, Optional[Document]],
+               faults: Faults) -> Dict[str, Optional[Fact]]:
     """Facts by id; None stands for one whose quotes could not all be located."""
     facts: Dict[str, Optional[Fact]] = {}
     texts = FoldedTexts(documents)
@@ -1935,7 +1875,7 @@ def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts
     raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(start, shown(name), places))
 
 
-# --- 10. Structures: contracts and Markdown to sections -------------------------------------------
+# --- 11. Structures: contracts and Markdown to sections -------------------------------------------
 
 # A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file) tells
 # what is missing.
@@ -2068,7 +2008,35 @@ def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List
 STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 
 
-# --- 11. Explanations: what is wrong with a JSON text, a quote, positions, a file -----------------
+# --- 12. Explanations: what is wrong with a value, a JSON text, a quote, positions, a file --------
+
+def shown(value: Any) -> str:
+    """A value as a sentence quotes it: on one line, at most 80 characters."""
+    if isinstance(value, str):
+        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
+    if isinstance(value, Unreadable):
+        return "une valeur illisible"
+    if isinstance(value, dict) or isinstance(value, list) and any(
+            isinstance(item, (dict, list, Unreadable)) for item in value):
+        return "un objet" if isinstance(value, dict) else "une liste"
+    return clip(json.dumps(value, ensure_ascii=False))
+
+
+def some(names: Iterable[str], most: int = 5) -> str:
+    """`a, b, c, d, e, …`: the first names of a list."""
+    listed = list(names)
+    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
+
+
+def suggestion(value: str, known: Iterable[str]) -> str:
+    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
+    from difflib import get_close_matches
+    names = list(known)
+    near = get_close_matches(value, names, 1)
+    if near:
+        return "Vouliez-vous dire {} ?".format(shown(near[0]))
+    return "Possibles : {}.".format(some(names, 12)) if names else "Rien n'est admis ici."
+
 
 JSON_MESSAGES = (  # the beginnings of the standard parser's messages
     ("Expecting property name", "un nom de clé entre guillemets droits est attendu"),
@@ -2232,7 +2200,7 @@ def os_problem(error: OSError) -> str:
     return OS_PROBLEMS.get(code, "erreur système {}".format(code))
 
 
-# --- 12. Warnings: what does not stop a run but spoils its reading --------------------------------
+# --- 13. Warnings: what does not stop a run but spoils its reading --------------------------------
 
 def idle_facts(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     required = {fact for question in case.questions for fact in question.required_facts}
@@ -2313,7 +2281,7 @@ CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_h
           documents_without_filtered_key, idle_variants)
 
 
-# --- 13. Baseline: what changed since an earlier report -------------------------------------------
+# --- 14. Baseline: what changed since an earlier report -------------------------------------------
 
 def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Dict[str, Any]:
     """What changed since an earlier report, per variant that both have: facts gained, lost, or lost at another stage.
@@ -2388,7 +2356,7 @@ def read_report(data: bytes, name: str) -> Found:
     return report
 
 
-# --- 14. Engines: what others sent, to the same evaluator -----------------------------------------
+# --- 15. Engines: what others sent, to the same evaluator -----------------------------------------
 
 class Row(namedtuple("Row", "tool text document start end")):
     """Where a tool's record holds its text, its document and the characters where it starts and ends; a dot goes inside."""
@@ -2701,7 +2669,7 @@ def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterato
                     "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
-# --- 15. Citations: a register to three fractions -------------------------------------------------
+# --- 16. Citations: a register to three fractions -------------------------------------------------
 
 RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit", "irrelevant": "hors sujet",
              "review": "à relire"}  # human judgements: none is inferred
@@ -2857,7 +2825,7 @@ def format_citations(citations: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- 16. Page: a report's dict to one HTML page ---------------------------------------------------
+# --- 17. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
@@ -3289,7 +3257,7 @@ def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> I
     yield "</main>"
 
 
-# --- 17. Guards: the thirteen of --self-test ------------------------------------------------------
+# --- 18. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
     "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
@@ -3425,7 +3393,7 @@ def run_guards() -> Tuple[List[str], int]:
     return lines, failures + (not GUARDS)
 
 
-# --- 18. Command: the only file access, the only printing, the only exit codes --------------------
+# --- 19. Command: the only file access, the only printing, the only exit codes --------------------
 
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
@@ -3629,6 +3597,44 @@ def replace_file(target: str, pieces: Iterable[str]) -> None:
         if os.path.exists(temporary):
             os.remove(temporary)
         raise
+
+
+encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
+    """(opening, closing, [(label, item)]) of what is unfolded: an object of objects, a list of objects."""
+    if isinstance(value, dict):
+        for item in value.values():
+            if item and isinstance(item, (dict, list)):
+                return "{", "}", [(encode(key) + ": ", item) for key, item in value.items()]
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[", "]", [("", item) for item in value]
+    return None
+
+
+def unfold(value: Any, indent: str) -> str:
+    """JSON with a line for each item; what holds plain values stays on one, by the fast encoder."""
+    parts = members(value)
+    if not parts:
+        return encode(value)
+    (opening, closing, items), deeper = parts, indent + "  "
+    lines = [label + unfold(item, deeper) for label, item in items]
+    return opening + deeper + ("," + deeper).join(lines) + indent + closing
+
+
+def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
+    """The JSON text of a report, in pieces no larger than a question."""
+    parts = members(value) if len(indent) < 8 else None
+    if not parts:
+        yield unfold(value, indent)
+        return
+    opening, closing, items = parts
+    for label, item in items:
+        yield opening + indent + "  " + label
+        yield from render_json(item, indent + "  ")
+        opening = ","
+    yield indent + closing
 
 
 def say(text: str, stream: Any) -> None:
