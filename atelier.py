@@ -56,7 +56,8 @@ from itertools import accumulate, chain, combinations, islice, takewhile
 
 TYPE_CHECKING = False  # as in typing, which only a type checker needs here
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+    from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence,
+                        Set, Tuple)
 
 __version__ = "1.0.0"
 
@@ -72,64 +73,49 @@ def record(name: str, fields: str, words: str, **options: Any) -> Any:
 
 Span = record("Span", "document start end", """
     Words start to end - 1 of a document (an id), counted from 0: the coin of every stage.""")
-
 Section = record("Section", "title metadata start end pieces", """
     Characters start to end of a document under one title; pieces are the (start, end) never to be cut.""")
-
 Document = record("Document", "id title text metadata starts ends sections label file structure", """
     A source text; word i is text[starts[i]:ends[i]]; metadata {key: text, number, boolean or list of texts};
-    sections, in text order, none when it has no structure; label is what index_titles searches; file is its path
-    in the case, structure a line of STRUCTURES, if any.""", defaults=("", ""))
-
+    sections, in text order, none when it has no structure; label is what index_titles searches; file is its
+    path in the case, structure a line of STRUCTURES, if any.""", defaults=("", ""))
 Quote = record("Quote", "text span", "A text to the letter, with its Span in its document.")
-
 Fact = record("Fact", "id quotes several", """
     What an answer may need: Quotes, any of which proves it; several: the case gave alternatives.""")
-
 Question = record("Question", "id text answerable required_facts filters per_document set", """
-    A text to search; required_facts: fact ids; filters: {key: condition}; per_document, set: perhaps None.""")
-
+    A text to search; required_facts are fact ids; filters {key: condition}; per_document, set: or None.""")
 Settings = record("Settings", "filters top_k budget_words stop_words index_titles", """
     What a case may change: filters {key: condition}, two integers, a tuple of words, a boolean.""")
-
 Variant = record("Variant", "id unit parameters question_filters", """
-    One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own.""", defaults=(True,))
-
+    One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own.""",
+                 defaults=(True,))
 Case = record("Case", "file sha256 title documents facts questions settings variants", """
     A whole case file, checked: documents and facts by id, questions, variants; every quote is located.""")
-
 Passage = record("Passage", "id span touched start end heading words", """
-    What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span holds
-    the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
-
+    What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span
+    holds the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
 Cutting = record("Cutting", "by_id by_document", """
     The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}.""")
-
 Hit = record("Hit", "rank passage score kept_words", """
     A Passage that was found: rank from 1, score (or None), how many words the budget let through.""")
-
 Sent = record("Sent", "question filters terms no_hits hits context cutting rank_of", """
     What a variant, or another engine, found and sent for a question.  filters: the (key, condition) in force;
-    terms: [(term, passages that hold it)]; no_hits: why there are none; hits: [Hit] before the budget; context: the
-    Hits of which something was sent; cutting: the variant's; rank_of(passage id): its rank among the admitted
-    matches, None when unmatched.  An engine has no cutting, rank_of and terms, and perhaps no hits: None.""")
-
+    terms: [(term, passages that hold it)]; no_hits: why there are none; hits: [Hit] before the budget;
+    context: the Hits of which something was sent; cutting: the variant's; rank_of(passage id): its rank among
+    the admitted matches, None when unmatched.  An engine has no cutting, rank_of, terms, perhaps no hits.""")
 Lost = record("Lost", "quote missing sent budget_words refusing touching holders", """
-    What the stages of loss may need to know about one uncovered quote (a Span).  missing: the spans of it that the
-    context lacks; refusing: {key: condition} that keep out all that holds some word of it; touching: the admitted
-    passages that hold a part of it, in text order; holders: those that hold it whole.""")
-
+    What the stages of loss may need to know of one uncovered quote (a Span).  missing: the spans of it that
+    the context lacks; refusing: {key: condition} that keep out all that holds some word of it; touching: the
+    admitted passages that hold a part of it, in text order; holders: those that hold it whole.""")
 Attempt = record("Attempt", "quote missing loss", """
     A Quote as one context leaves it: how many of its words are missing, its loss (None when covered).""")
-
 Verdict = record("Verdict", "fact attempts chosen", """
     A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
-
 Outcome = record("Outcome", "sent spans verdicts", """
     A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact.""")
-
 Key = record("Key", "name kind required default", """
-    A member that an object of a file may have; kind is one of the reading's KINDS or SHAPES.""", defaults=(False, None))
+    A member that an object of a file may have; kind is one of the reading's KINDS or SHAPES.""",
+             defaults=(False, None))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -146,8 +132,8 @@ STOP_WORDS = tuple("""
     a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien
     comment d dans de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque
     l la là laquelle le lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne
-    nos notre nous on ont ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles
-    quels qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
+    nos notre nous on ont ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels
+    qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
 
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
@@ -166,12 +152,11 @@ class AtelierError(Exception):
 
 def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
              engines: Mapping[str, Iterable[Sent]] = {},
-             checks: Sequence[Callable[[Case, Sequence[Mapping[str, Any]]], Iterable[str]]] = (),
              tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
-    """The whole report, as a dict ready for JSON.
+    """The whole report, as a dict ready for JSON; warnings and comparisons are left to their doors.
 
     cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
-    judged beside the variants; checks give the warnings; tick is called once a question of a variant is done.
+    judged beside the variants; tick is called once a question of a variant is done.
     """
     terms = search_terms([question.text for question in case.questions], case.settings.stop_words)
     variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, tick)
@@ -180,17 +165,17 @@ def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
     return {
         "atelier": __version__,
         "environment": describe_environment(),
-        "warnings": [sentence for check in checks for sentence in check(case, variants)],
+        "warnings": [],
         "case": describe_case(case),
         "settings": describe_settings(case.settings),
         "variants": variants,
-        "comparisons": [compare_variants(*pair) for pair in combinations(variants, 2)],
+        "comparisons": [],
     }
 
 
 def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequence[Sequence[str]],
                      tick: Callable[[], None]) -> Dict[str, Any]:
-    """One variant's part of the report: its passages indexed, each question searched, assembled and judged."""
+    """A variant's part of the report: its passages indexed, each question searched, assembled and judged."""
     index = Index(cutting.by_id, lambda name: searched_text(case, cutting.by_id[name]))
     filtered = case.settings.filters or any(question.filters for question in case.questions)
     admission = Admission(case.documents, cutting) if filtered else None
@@ -237,8 +222,8 @@ def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admissi
     hits = [Hit(rank, passage, score, words)
             for rank, (passage, (_, score), words) in enumerate(zip(passages, found, kept), 1)]
     no_hits = "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
-    return Sent(question, filters, [(term, index.count(term)) for term in terms], None if hits else no_hits, hits,
-                [hit for hit in hits if hit.kept_words], cutting,
+    return Sent(question, filters, [(term, index.count(term)) for term in terms], None if hits else no_hits,
+                hits, [hit for hit in hits if hit.kept_words], cutting,
                 lambda name: index.rank(terms, name, admitted))
 
 
@@ -652,7 +637,7 @@ def same_words_in(documents: Mapping[str, Document], quote: Quote, spans: Sequen
 
 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
-    """What the stages need; of an engine, whose passages are unknown, the quote itself stands for a passage."""
+    """What the stages need; of an engine, whose passages are unknown, the quote stands for a passage."""
     document = case.documents[quote.document]
     touched = touching(sent.cutting, quote) if sent.cutting else [
         make_passage(document, "", document.starts[quote.start], document.ends[quote.end - 1], "")]
@@ -673,7 +658,8 @@ def find_refusing(filters: Sequence[Tuple[str, Any]], document: Document, quote:
     return refused_by(filters, [owner for passage in outside for owner in owners_of(document, passage)])
 
 
-# The stages of loss: each takes an uncovered quote and gives what its loss carries, None when it does not hold.
+# The stages of loss: each takes an uncovered quote and gives what its loss carries, None when it does not
+# hold.
 
 def filtered_out(lost: Lost) -> Optional[Dict[str, Any]]:
     """The filters refuse the document, or the section, where the quote stands."""
@@ -781,8 +767,8 @@ def find_loss(lost: Lost, stages: Sequence[Stage]) -> Dict[str, Any]:
 # --- 7. Filters: what of a cutting a question may find --------------------------------------------
 
 # Filters restrict the candidates, never the statistics.  A condition is a value (equal, or contained in a
-# list) or an object of OPERATORS.  What it judges is an owner of metadata: each section that a passage overlaps,
-# or its document when it has none.
+# list) or an object of OPERATORS.  It judges owners of metadata: the sections that a passage overlaps, or its
+# document when it has none.
 
 def kind_of(value: Any) -> str:
     """What may be compared with what."""
@@ -846,9 +832,9 @@ class Admission:
         for name, document in documents.items():
             for owner in owners_of(document):
                 for key, found in owner.metadata.items():
-                    values = self.by_value.setdefault(key, {})
-                    for value in values_of(found) + ([json.dumps(found)] if isinstance(found, list) else []):
-                        values.setdefault((kind_of(value), value), set()).add(id(owner))
+                    whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
+                    for value in whole + [(kind_of(value), value) for value in values_of(found)]:
+                        self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
             for passage in cutting.by_document[name]:
                 owners = owners_of(document, passage)
                 self.owners[passage.id] = len(owners)
@@ -858,9 +844,11 @@ class Admission:
     def meeting(self, key: str, wanted: Any) -> Set[int]:
         """The owners that meet a condition."""
         values, met = self.by_value.get(key, {}), []
-        for operator, bound in operators_of(json.dumps(wanted) if isinstance(wanted, list) else wanted).items():
+        if isinstance(wanted, list):
+            return values.get(("liste", json.dumps(wanted)), set())
+        for operator, bound in operators_of(wanted).items():
             found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
-                value for value in values if OPERATORS[operator](value[1], bound)]
+                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
             met.append(set().union(*(values.get(value, ()) for value in found)))
         return set.intersection(*met)
 
@@ -885,7 +873,7 @@ def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Ou
 
 
 def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
-    """The counts of a variant over the answerable questions; None where an engine (no cutting) has no figure."""
+    """The counts of a variant over the answerable questions; None where an engine (no cutting) has none."""
     judged = [outcome for outcome in outcomes if outcome.sent.question.answerable]
     verdicts = [verdict for outcome in judged for verdict in outcome.verdicts]
     lost = [verdict.chosen.loss["stage"] for verdict in verdicts if verdict.chosen.loss]
@@ -904,7 +892,8 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
         "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
-        "passage_words": lengths and {"min": lengths[0], "median": median(lengths), "max": lengths[-1]} or None,
+        "passage_words": {"min": lengths[0], "median": median(lengths),
+                          "max": lengths[-1]} if lengths else None,
         **count_mixed(case.documents, cutting),
     }
 
@@ -917,7 +906,7 @@ def is_held_whole(cutting: Cutting, fact: Fact) -> bool:
 
 def measure_evidence(outcomes: Sequence[Outcome]) -> Dict[str, Optional[float]]:
     """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in
-    Chroma's evaluation of chunking: over distinct source positions, averaged over questions, None without any.
+    Chroma's evaluation of chunking: over distinct source positions, averaged over questions.  None without.
     """
     shares = []
     for outcome in outcomes:
@@ -1037,16 +1026,18 @@ def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Dict[s
     passage = hit.passage
     sections = sections_of(case.documents[passage.span.document], passage)
     return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words,
-            "heading_words": heading_words(passage), "lead_words": lead_words(passage), "kept_words": hit.kept_words,
-            "score": hit.score and round(hit.score, 9), "sections": [section.title for section in sections],
+            "heading_words": heading_words(passage), "lead_words": lead_words(passage),
+            "kept_words": hit.kept_words, "score": hit.score and round(hit.score, 9),
+            "sections": [section.title for section in sections],
             "text": slice_text(passage)}
 
 
 def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Dict[str, Any]:
     passage, words = hit.passage, hit.kept_words
     return {"rank": hit.rank, "passage": passage.id, **span._asdict(), "words": words,
-            "heading_words": min(words, heading_words(passage)), "lead_words": min(words, lead_words(passage)),
-            "truncated": words < passage.words, "text": slice_text(passage, words)}
+            "heading_words": min(words, heading_words(passage)),
+            "lead_words": min(words, lead_words(passage)), "truncated": words < passage.words,
+            "text": slice_text(passage, words)}
 
 
 def describe_verdict(verdict: Verdict) -> Dict[str, Any]:
@@ -1065,33 +1056,9 @@ def describe_attempt(attempt: Attempt) -> Dict[str, Any]:
             "loss": attempt.loss}
 
 
-def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
-    """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
-
-    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses, 1 when
-    all tie.
-    """
-    theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
-    pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
-             if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
-    wins, losses = pairs.count((True, False)), pairs.count((False, True))
-    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses,
-            "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
-
-
-def sign_test(wins: int, losses: int) -> float:
-    """Two-sided p, exact but for the last rounding."""
-    trials, ways, tail = wins + losses, 1, 0
-    for successes in range(min(wins, losses) + 1):
-        tail += ways
-        ways = ways * (trials - successes) // (successes + 1)
-    return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
-
-
 # --- 9. Table: a report to eighty columns ---------------------------------------------------------
 
 LISTED_LOSSES = 12       # under the table
-SIGNIFICANT = 0.05       # below, a sign test tells two variants apart
 TABLE_HEAD = """\
 variante                passages     mots contextes    faits     mots       mots
                                   indexés  complets couverts  envoyés redondants"""
@@ -1108,8 +1075,8 @@ def format_table(report: Mapping[str, Any]) -> str:
         clip(title), describe_size(case), "", TABLE_HEAD, "-" * 80,
         *[format_line(variant["id"], variant["summary"]) for variant in report["variants"]], "",
         *format_recall(report["variants"], settings["top_k"]), "",
-        *format_losses(report["variants"]),
-        *format_comparisons(report["comparisons"]), "",
+        *format_losses(report["variants"]), "",
+        *(format_comparisons(report["comparisons"]) if report["comparisons"] else []),
         clip(signature)]) + "\n"
 
 
@@ -1178,23 +1145,6 @@ def detail_of(loss: Mapping[str, Any]) -> str:
         "words_over": counted(loss["words_over"], "mot") if loss.get("words_over") else "des mots",
     }
     return STAGE[loss["stage"]].detail.format(**{**loss, **words})
-
-
-def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
-    """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
-    told = [pair for pair in comparisons if pair["p"] <= SIGNIFICANT]
-    if not comparisons:
-        return []
-    if not told:
-        return ["", "Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
-            decimal(min(pair["p"] for pair in comparisons), 3))]
-    lines = ["{} contre {} : {} à {}, p = {}".format(
-        *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4))
-        for pair in told[:LISTED_LOSSES]]
-    if len(told) > LISTED_LOSSES:
-        lines.append("et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES))
-    return ["", "Test des signes : seules ces paires sont départagées",
-            *("  " + clip(line, 78) for line in lines)]
 
 
 def clip(text: str, width: int = 80) -> str:
@@ -2281,7 +2231,57 @@ CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_h
           documents_without_filtered_key, idle_variants)
 
 
-# --- 14. Baseline: what changed since an earlier report -------------------------------------------
+def warn(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str]:
+    """The sentences of all the checks."""
+    return [sentence for check in CHECKS for sentence in check(case, variants)]
+
+
+# --- 14. Comparisons: variants with each other, and with an earlier report ------------------------
+
+SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
+
+
+def compare_all(variants: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    """Each pair of variants or engines."""
+    return [compare_variants(*pair) for pair in combinations(variants, 2)]
+
+
+def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
+    """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
+
+    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses, 1 when
+    all tie.
+    """
+    theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
+    pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
+             if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
+    wins, losses = pairs.count((True, False)), pairs.count((False, True))
+    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses,
+            "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """Two-sided p, exact but for the last rounding."""
+    trials, ways, tail = wins + losses, 1, 0
+    for successes in range(min(wins, losses) + 1):
+        tail += ways
+        ways = ways * (trials - successes) // (successes + 1)
+    return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
+
+
+def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
+    """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
+    told = [pair for pair in comparisons if pair["p"] <= SIGNIFICANT]
+    if not told:
+        return ["Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
+            decimal(min(pair["p"] for pair in comparisons), 3)), ""]
+    lines = ["{} contre {} : {} à {}, p = {}".format(
+        *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4))
+        for pair in told[:LISTED_LOSSES]]
+    if len(told) > LISTED_LOSSES:
+        lines.append("et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES))
+    return ["Test des signes : seules ces paires sont départagées", *("  " + clip(line, 78) for line in lines), ""]
+
 
 def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Dict[str, Any]:
     """What changed since an earlier report, per variant that both have: facts gained, lost, or lost at another stage.
@@ -3713,8 +3713,9 @@ def run_case(options: argparse.Namespace) -> int:
             raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
     sendings = {name: (engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
                        for question in case.questions) for name, deliveries in engines.items()}
-    report = diagnose(case, cutting_of, sendings, CHECKS, Progress(len(case.questions) * len(case.variants)))
-    report["warnings"] += sources.warnings
+    report = diagnose(case, cutting_of, sendings, Progress(len(case.questions) * len(case.variants)))
+    report["warnings"] = [*warn(case, report["variants"]), *sources.warnings]
+    report["comparisons"] = compare_all(report["variants"])
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:
