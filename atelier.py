@@ -58,6 +58,10 @@ TYPE_CHECKING = False  # as in typing, which only a type checker needs here
 if TYPE_CHECKING:
     from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence,
                         Set, Tuple)
+    Tree = Mapping[str, Any]                      # a part of a report or of a file
+    Documents = Mapping[str, Optional["Document"]]  # by id
+    Filters = Sequence[Tuple[str, Any]]           # (metadata key, condition)
+    Columns = Optional[Mapping[str, "Column"]]    # by metadata key
 
 __version__ = "1.0.0"
 
@@ -152,7 +156,7 @@ class AtelierError(Exception):
 
 def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
              engines: Mapping[str, Iterable[Sent]] = {},
-             tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
+             tick: Callable[[], None] = lambda: None) -> Tree:
     """The whole report, as a dict ready for JSON; warnings and comparisons are left to their doors.
 
     cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
@@ -174,7 +178,7 @@ def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
 
 
 def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequence[Sequence[str]],
-                     tick: Callable[[], None]) -> Dict[str, Any]:
+                     tick: Callable[[], None]) -> Tree:
     """A variant's part of the report: its passages indexed, each question searched, assembled and judged."""
     index = Index(cutting.by_id, lambda name: searched_text(case, cutting.by_id[name]))
     filtered = case.settings.filters or any(question.filters for question in case.questions)
@@ -199,7 +203,7 @@ def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequ
     }
 
 
-def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent]) -> Dict[str, Any]:
+def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent]) -> Tree:
     """Another engine's part of the report: a variant's, None where an engine has no figure."""
     outcomes = [judge(case, sent) for sent in deliveries]
     questions = describe_outcomes(case, outcomes)
@@ -335,7 +339,7 @@ UNITS = {
 }
 
 
-def cut(documents: Mapping[str, Document], variant: Variant) -> Cutting:
+def cut(documents: Documents, variant: Variant) -> Cutting:
     """The passages of every document; ids are zero-padded so that text order is reading order."""
     by_document = {}
     for document in documents.values():
@@ -366,7 +370,7 @@ def lead_words(passage: Passage) -> int:
     return heading_words(passage) + passage.span.start - passage.touched.start
 
 
-def text_of(documents: Mapping[str, Document], passage: Passage, words: Optional[int] = None) -> str:
+def text_of(documents: Documents, passage: Passage, words: Optional[int] = None) -> str:
     """A passage as it is sent: its heading, the exact slice of the source; its first words only when told."""
     source = documents[passage.span.document].text[passage.start:passage.end]
     text = passage.heading + "\n" + source if passage.heading else source
@@ -625,7 +629,7 @@ def redundant_words(spans: Sequence[Span]) -> int:
     return size(spans) - size(union(spans))
 
 
-def same_words_in(documents: Mapping[str, Document], quote: Quote, spans: Sequence[Span]) -> List[str]:
+def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> List[str]:
     """The other documents from which the context holds the very words of a quote."""
     found = []
     for span in union(spans):
@@ -647,8 +651,8 @@ def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) ->
                 [passage for passage in inside if holds(passage, quote)])
 
 
-def find_refusing(filters: Sequence[Tuple[str, Any]], document: Document, quote: Span,
-                  touched: Sequence[Passage], inside: Sequence[Passage]) -> Dict[str, Any]:
+def find_refusing(filters: Filters, document: Document, quote: Span,
+                  touched: Sequence[Passage], inside: Sequence[Passage]) -> Tree:
     """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
     if all(refused_by(filters, [owner]) for owner in owners_of(document)):
         return refused_by(filters, owners_of(document))
@@ -661,17 +665,17 @@ def find_refusing(filters: Sequence[Tuple[str, Any]], document: Document, quote:
 # The stages of loss: each takes an uncovered quote and gives what its loss carries, None when it does not
 # hold.
 
-def filtered_out(lost: Lost) -> Optional[Dict[str, Any]]:
+def filtered_out(lost: Lost) -> Optional[Tree]:
     """The filters refuse the document, or the section, where the quote stands."""
     return {"filter": dict(lost.refusing)} if lost.refusing else None
 
 
-def not_indexed(lost: Lost) -> Optional[Dict[str, Any]]:
+def not_indexed(lost: Lost) -> Optional[Tree]:
     """No passage touches some word of the quote: the cutting left it out."""
     return {} if missing_spans(lost.quote, [passage.touched for passage in lost.touching]) else None
 
 
-def cut_by_budget(lost: Lost) -> Optional[Dict[str, Any]]:
+def cut_by_budget(lost: Lost) -> Optional[Tree]:
     """words_over: how far beyond the budget, in the concatenated hits, the last word needed lies.
 
     None when it lies within: another engine cut its context by a rule of its own.
@@ -688,29 +692,29 @@ def cut_by_budget(lost: Lost) -> Optional[Dict[str, Any]]:
     return None if left else carried
 
 
-def split_at_boundary(lost: Lost) -> Optional[Dict[str, Any]]:
+def split_at_boundary(lost: Lost) -> Optional[Tree]:
     """Every word is in a passage, but no passage holds the whole quote."""
     return None if lost.holders else {"pieces": [{"passage": piece.id, "rank": lost.sent.rank_of(piece.id)}
                                                  for piece in lost.touching]}
 
 
-def not_matched(lost: Lost) -> Optional[Dict[str, Any]]:
+def not_matched(lost: Lost) -> Optional[Tree]:
     """Passages hold the quote; none shares a term with the question."""
     return None if best_holder(lost) else {"passage": lost.holders[0].id}
 
 
-def ranked_too_low(lost: Lost) -> Optional[Dict[str, Any]]:
+def ranked_too_low(lost: Lost) -> Optional[Tree]:
     """The best ranked passage that holds the quote came after top_k."""
     rank, passage = best_holder(lost)
     return {"passage": passage, "rank": rank}
 
 
-def not_retrieved(lost: Lost) -> Optional[Dict[str, Any]]:
+def not_retrieved(lost: Lost) -> Optional[Tree]:
     """Another engine gave its hits, and they do not hold the quote."""
     return None if lost.sent.hits is None else {}
 
 
-def not_sent(lost: Lost) -> Optional[Dict[str, Any]]:
+def not_sent(lost: Lost) -> Optional[Tree]:
     """Another engine gave its context alone: no more can be told."""
     return {}
 
@@ -754,7 +758,7 @@ ENGINE_STAGES = (  # for an engine whose index is unknown
 STAGE = {stage.id: stage for stage in STAGES + ENGINE_STAGES}
 
 
-def find_loss(lost: Lost, stages: Sequence[Stage]) -> Dict[str, Any]:
+def find_loss(lost: Lost, stages: Sequence[Stage]) -> Tree:
     """The first stage that holds, with what its loss carries (`missing` except for filters)."""
     for stage in stages:
         carried = stage.test(lost)
@@ -792,7 +796,7 @@ OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def operators_of(wanted: Any) -> Dict[str, Any]:
+def operators_of(wanted: Any) -> Tree:
     """A condition as {operator: bound}."""
     return wanted if isinstance(wanted, dict) else {"in": [wanted]}
 
@@ -805,12 +809,12 @@ def passes(found: Any, wanted: Any) -> bool:
                for operator, bound in operators_of(wanted).items())
 
 
-def filters_in_force(case: Case, question: Question) -> List[Tuple[str, Any]]:
+def filters_in_force(case: Case, question: Question) -> Filters:
     """The (key, condition) that a passage must meet: the case's and the question's."""
     return [*case.settings.filters.items(), *question.filters.items()]
 
 
-def refused_by(filters: Iterable[Tuple[str, Any]], owners: Iterable[Any]) -> Dict[str, Any]:
+def refused_by(filters: Filters, owners: Iterable[Any]) -> Tree:
     """The conditions that some owners do not meet."""
     return {key: wanted for owner in owners for key, wanted in filters
             if not passes(owner.metadata.get(key), wanted)}
@@ -824,7 +828,7 @@ def owners_of(document: Document, passage: Optional[Passage] = None) -> Sequence
 class Admission:
     """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
 
-    def __init__(self, documents: Mapping[str, Document], cutting: Cutting):
+    def __init__(self, documents: Documents, cutting: Cutting):
         self.known: Dict[str, FrozenSet[str]] = {}
         self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
         self.passages: Dict[int, List[str]] = {}                        # of each owner
@@ -852,7 +856,7 @@ class Admission:
             met.append(set().union(*(values.get(value, ()) for value in found)))
         return set.intersection(*met)
 
-    def admitted(self, filters: Sequence[Tuple[str, Any]]) -> FrozenSet[str]:
+    def admitted(self, filters: Filters) -> FrozenSet[str]:
         """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
         name = json.dumps(filters)
         if name not in self.known:
@@ -864,7 +868,7 @@ class Admission:
 
 # --- 8. Report: outcomes to the JSON's dict -------------------------------------------------------
 
-def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
+def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Tree:
     """The summary and, when questions have sets, that of each set."""
     names = dict.fromkeys(question.set for question in case.questions if question.set)
     by_set = {name: summarize(case, cutting, [outcome for outcome in outcomes
@@ -872,7 +876,7 @@ def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Ou
     return {"summary": summarize(case, cutting, outcomes), **({"by_set": by_set} if by_set else {})}
 
 
-def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
+def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Tree:
     """The counts of a variant over the answerable questions; None where an engine (no cutting) has none."""
     judged = [outcome for outcome in outcomes if outcome.sent.question.answerable]
     verdicts = [verdict for outcome in judged for verdict in outcome.verdicts]
@@ -944,7 +948,7 @@ def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
     return None
 
 
-def count_mixed(documents: Mapping[str, Document], cutting: Optional[Cutting]) -> Dict[str, Any]:
+def count_mixed(documents: Documents, cutting: Optional[Cutting]) -> Tree:
     """How many passages overlap two sections or more and, for each metadata key of sections, two values."""
     if not cutting:
         return {"mixed_passages": None, "mixed_by": None}
@@ -975,7 +979,7 @@ def sha256(data: bytes) -> str:
     return digest(data).hexdigest()
 
 
-def describe_case(case: Case) -> Dict[str, Any]:
+def describe_case(case: Case) -> Tree:
     documents = [{"id": document.id, "words": len(document.starts),
                   "sha256": sha256(document.text.encode("utf-8"))} for document in case.documents.values()]
     return {
@@ -988,13 +992,13 @@ def describe_case(case: Case) -> Dict[str, Any]:
     }
 
 
-def describe_settings(settings: Settings) -> Dict[str, Any]:
+def describe_settings(settings: Settings) -> Tree:
     return {"filters": settings.filters, "top_k": settings.top_k, "budget_words": settings.budget_words,
             "tokenizer": TOKENIZER, "stop_words": list(settings.stop_words),
             "index_titles": settings.index_titles}
 
 
-def describe_outcomes(case: Case, outcomes: Sequence[Outcome]) -> List[Dict[str, Any]]:
+def describe_outcomes(case: Case, outcomes: Sequence[Outcome]) -> List[Tree]:
     """The questions of the report; passages that several find are sliced once."""
     slice_text = lru_cache(None)(lambda *passage: text_of(case.documents, *passage))
     return [describe_outcome(case, question, outcome, slice_text)
@@ -1002,7 +1006,7 @@ def describe_outcomes(case: Case, outcomes: Sequence[Outcome]) -> List[Dict[str,
 
 
 def describe_outcome(case: Case, question: Question, outcome: Outcome,
-                     slice_text: Callable[..., str]) -> Dict[str, Any]:
+                     slice_text: Callable[..., str]) -> Tree:
     """A question of the report: what was searched, found and sent, and the verdict on each fact."""
     sent = outcome.sent
     facts = [describe_verdict(verdict) for verdict in outcome.verdicts]
@@ -1022,7 +1026,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
     }
 
 
-def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Dict[str, Any]:
+def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Tree:
     passage = hit.passage
     sections = sections_of(case.documents[passage.span.document], passage)
     return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words,
@@ -1032,7 +1036,7 @@ def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Dict[s
             "text": slice_text(passage)}
 
 
-def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Dict[str, Any]:
+def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Tree:
     passage, words = hit.passage, hit.kept_words
     return {"rank": hit.rank, "passage": passage.id, **span._asdict(), "words": words,
             "heading_words": min(words, heading_words(passage)),
@@ -1040,7 +1044,7 @@ def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Dict[
             "text": slice_text(passage, words)}
 
 
-def describe_verdict(verdict: Verdict) -> Dict[str, Any]:
+def describe_verdict(verdict: Verdict) -> Tree:
     """The figures of the quote that speaks for a fact and, when it has alternatives, those of each."""
     described = {"id": verdict.fact.id, **describe_attempt(verdict.chosen)}
     if verdict.fact.several:
@@ -1049,7 +1053,7 @@ def describe_verdict(verdict: Verdict) -> Dict[str, Any]:
     return described
 
 
-def describe_attempt(attempt: Attempt) -> Dict[str, Any]:
+def describe_attempt(attempt: Attempt) -> Tree:
     span, words = attempt.quote.span, size([attempt.quote.span])
     return {"document": span.document, "quote": attempt.quote.text, "start": span.start, "end": span.end,
             "words": words, "words_covered": words - attempt.missing, "covered": attempt.loss is None,
@@ -1065,7 +1069,7 @@ variante                passages     mots contextes    faits     mots       mots
 TABLE_LINE = "{:<23}{:>9}{:>9}{:>10}{:>9}{:>9}{:>11}"
 
 
-def format_table(report: Mapping[str, Any]) -> str:
+def format_table(report: Tree) -> str:
     """The result table, at most 80 columns wide, ending with a line break."""
     case, settings = report["case"], report["settings"]
     title = " · ".join(filter(None, ["Atelier " + report["atelier"], case["file"], case["title"]]))
@@ -1080,14 +1084,14 @@ def format_table(report: Mapping[str, Any]) -> str:
         clip(signature)]) + "\n"
 
 
-def describe_size(case: Mapping[str, Any]) -> str:
+def describe_size(case: Tree) -> str:
     """`432 mots, 3 documents, 6 questions dont 5 avec réponse, 10 faits`."""
     return "{}, {}, {} dont {} avec réponse, {}".format(
         counted(case["words"], "mot"), counted(len(case["documents"]), "document"),
         counted(case["questions"], "question"), case["answerable_questions"], counted(case["facts"], "fait"))
 
 
-def format_line(name: str, summary: Mapping[str, Any]) -> str:
+def format_line(name: str, summary: Tree) -> str:
     """A variant's line of the result table."""
     unknown = "-"
     return TABLE_LINE.format(
@@ -1097,7 +1101,7 @@ def format_line(name: str, summary: Mapping[str, Any]) -> str:
         summary["words_sent"], summary["redundant_words"])
 
 
-def format_recall(variants: Sequence[Mapping[str, Any]], top_k: int) -> List[str]:
+def format_recall(variants: Sequence[Tree], top_k: int) -> List[str]:
     """Recall by proof at a few k, its ceiling, and how many passages mix sections when some do."""
     mixed = any(variant["summary"]["mixed_passages"] for variant in variants)
     ranks = sorted({k for k in ((1, 4, top_k) if mixed and top_k > 4 else (1, 2, 4, top_k)) if k <= top_k})
@@ -1115,7 +1119,7 @@ def format_recall(variants: Sequence[Mapping[str, Any]], top_k: int) -> List[str
     return lines
 
 
-def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
+def format_losses(variants: Sequence[Tree]) -> List[str]:
     """Two lines for each lost proof or, when they are many, a line for each variant and stage."""
     lost = [(variant["id"], question["id"], fact) for variant in variants for question in variant["questions"]
             for fact in question["facts"] if fact["loss"]]
@@ -1134,7 +1138,7 @@ def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
     return lines
 
 
-def detail_of(loss: Mapping[str, Any]) -> str:
+def detail_of(loss: Tree) -> str:
     """What a loss carries, in French: `regles#0002, rang 2, 22 mots de trop`."""
     pieces = [(piece["passage"], "rang {}".format(piece["rank"]) if piece["rank"] else "sans rang")
               for piece in loss.get("pieces", ())]
@@ -1228,7 +1232,7 @@ def decode(data: bytes) -> str:
     return text[1:] if text.startswith("\ufeff") else text
 
 
-def read_members(pairs: Sequence[Tuple[str, Any]]) -> Dict[str, Any]:
+def read_members(pairs: Filters) -> Tree:
     """An object of a JSON text."""
     tree = RepeatedKeys(pairs)
     if len(tree) == len(pairs):
@@ -1432,7 +1436,7 @@ def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> 
     return found if found or not items else UNSOUND
 
 
-def sound_members(value: Mapping[str, Any], keys: Sequence[Key], place: str, faults: Faults) -> Found:
+def sound_members(value: Tree, keys: Sequence[Key], place: str, faults: Faults) -> Found:
     """The sound members of an object; what is unknown, missing, or of the wrong kind is told."""
     kinds = {key.name: key.kind for key in keys}
     others = kinds.pop("*", None)
@@ -1471,14 +1475,13 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
                 settings, variants)
 
 
-def other_members(found: Found, shape: str) -> Dict[str, Any]:
+def other_members(found: Found, shape: str) -> Tree:
     """The members of an object that its shape does not name: metadata."""
     named = {key.name for key in SHAPES[shape]}
     return {name: value for name, value in found.items() if name not in named}
 
 
-def read_settings(case: Found, documents: Mapping[str, Optional[Document]], columns: Optional[Mapping[str, Column]],
-                  faults: Faults) -> Settings:
+def read_settings(case: Found, documents: Documents, columns: Columns, faults: Faults) -> Settings:
     """The settings and filters of a case, over the defaults; filters that admit nothing are told."""
     filters = read_filters(case.get("filters", {}), "filters", columns, faults)
     owners = all_owners(documents)
@@ -1495,8 +1498,7 @@ def read_settings(case: Found, documents: Mapping[str, Optional[Document]], colu
     return DEFAULTS._replace(filters=filters, **settings)
 
 
-def read_variants(case: Found, documents: Mapping[str, Optional[Document]],
-                  faults: Faults) -> Tuple[Variant, ...]:
+def read_variants(case: Found, documents: Documents, faults: Faults) -> Tuple[Variant, ...]:
     """The case's own variants, in place of the four fixed ones."""
     if case.get("variants") == []:
         faults.add("variants", "liste vide ; ôtez la clé pour les quatre variantes fixes.")
@@ -1534,7 +1536,7 @@ def is_undated(value: Any) -> bool:
     return isinstance(value, str) and not ISO_DATE.fullmatch(value)
 
 
-def all_owners(documents: Mapping[str, Optional[Document]]) -> List[Any]:
+def all_owners(documents: Documents) -> List[Any]:
     """All that filters judge: the sections, and the documents that have none."""
     return [owner for document in documents.values() if document for owner in owners_of(document)]
 
@@ -1554,8 +1556,8 @@ def read_columns(owners: Iterable[Any]) -> Dict[str, Column]:
             for key, found in values.items()}
 
 
-def read_filters(given: Mapping[str, Any], place: str, columns: Optional[Mapping[str, Column]],
-                 faults: Faults) -> Dict[str, Any]:
+def read_filters(given: Tree, place: str, columns: Columns,
+                 faults: Faults) -> Tree:
     """The sound conditions of a filter; keys that no metadata have, comparisons of unlike things, are told.
 
     columns is None when some metadata could not be read: nothing is then said of them.
@@ -1597,10 +1599,9 @@ def find_unlike(wanted: Any, column: Column) -> str:
     return ""
 
 
-def read_documents(case: Found, read: Callable[[str], bytes],
-                   faults: Faults) -> Dict[str, Optional[Document]]:
+def read_documents(case: Found, read: Callable[[str], bytes], faults: Faults) -> Documents:
     """Documents by id; None stands for one whose text is not sound, so that its facts are not accused."""
-    documents: Dict[str, Optional[Document]] = {}
+    documents: Documents = {}
     if case.get("documents") == []:
         faults.add("documents", "liste vide ; donnez au moins un document.")
     for item in case.get("documents", ()):
@@ -1617,7 +1618,7 @@ def read_documents(case: Found, read: Callable[[str], bytes],
     return documents
 
 
-def make_document(name: str, title: str, text: str, metadata: Mapping[str, Any],
+def make_document(name: str, title: str, text: str, metadata: Tree,
                   sections: Sequence[Section] = (), label: str = "") -> Document:
     """A document (name is its id) with the characters at which its words begin and end."""
     starts, ends = array("I"), array("I")
@@ -1677,8 +1678,7 @@ def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Opti
     return document._replace(file=item.get("file", ""), structure=structure or "")
 
 
-def read_facts(case: Found, documents: Mapping[str, Optional[Document]],
-               faults: Faults) -> Dict[str, Optional[Fact]]:
+def read_facts(case: Found, documents: Documents, faults: Faults) -> Dict[str, Optional[Fact]]:
     """Facts by id; None stands for one whose quotes could not all be located."""
     facts: Dict[str, Optional[Fact]] = {}
     texts = FoldedTexts(documents)
@@ -1699,7 +1699,7 @@ def read_facts(case: Found, documents: Mapping[str, Optional[Document]],
     return facts
 
 
-def read_quote(item: Found, documents: Mapping[str, Optional[Document]], texts: FoldedTexts,
+def read_quote(item: Found, documents: Documents, texts: FoldedTexts,
                faults: Faults) -> Optional[Quote]:
     """A quote with its one place in its document; None, and a fault, when it has none."""
     name, quote = item.get("document"), item.get("quote")
@@ -1713,7 +1713,7 @@ def read_quote(item: Found, documents: Mapping[str, Optional[Document]], texts: 
     return None
 
 
-def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Optional[Mapping[str, Column]],
+def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Columns,
                    faults: Faults) -> Tuple[Question, ...]:
     """The questions of a case; what they require must be known, and agree with their being answerable."""
     questions = []
@@ -1855,7 +1855,7 @@ def make_key(label: str) -> str:
     return "_".join(plain.split())
 
 
-def parse_contract(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
+def parse_contract(text: str) -> Tuple[str, Tree, List[Section]]:
     """A first line that is the title, `Clé : valeur` lines, a blank line, then articles and their numbered clauses."""
     lines = list(lines_of(text))
     first = next(number for number, (_, line) in enumerate(lines) if line.strip())
@@ -1864,9 +1864,9 @@ def parse_contract(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
     return " ".join(lines[first][1].split()), metadata, make_sections(text, mark_articles(lines[last:]))
 
 
-def parse_header(lines: Sequence[str], first: int, last: int) -> Dict[str, Any]:
+def parse_header(lines: Sequence[str], first: int, last: int) -> Tree:
     """The metadata that the lines first to last - 1 of a contract give; AtelierError tells those that do not."""
-    metadata: Dict[str, Any] = {}
+    metadata: Tree = {}
     problems, odd = [], set()
     for number in range(first, last):
         label, _, value = (part.strip() for part in lines[number].partition(":"))
@@ -1910,7 +1910,7 @@ def mark_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Optio
             fresh, begun = bool(heading), True
 
 
-def parse_markdown(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
+def parse_markdown(text: str) -> Tuple[str, Tree, List[Section]]:
     """ATX headings, outside code fences, begin sections; blank lines, outside them too, separate paragraphs."""
     return "", {}, make_sections(text, mark_headings(text))
 
