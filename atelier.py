@@ -1981,8 +1981,9 @@ def some(names: Iterable[str], most: int = 5) -> str:
 def suggestion(value: str, known: Iterable[str]) -> str:
     """The mend of an unknown name: the nearest known one, else the list of those that are known."""
     from difflib import get_close_matches
-    names = list(known)
-    near = get_close_matches(value, names, 1)
+    names, pairs = list(known), set(zip(value, value[1:]))
+    alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # the rest is slow
+    near = get_close_matches(value, alike, 1)
     if near:
         return "Vouliez-vous dire {} ?".format(shown(near[0]))
     return "Possibles : {}.".format(some(names, 12)) if names else "Rien n'est admis ici."
