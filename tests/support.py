@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,11 +20,11 @@ sys.path.insert(0, str(ROOT))
 import atelier  # noqa: E402
 
 
-def run(*argv):
-    """(exit code, standard output, standard error) of the command, in process."""
+def run(*argv, main=None):
+    """(exit code, standard output, standard error) of the command, in process; main is another copy's, if any."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = atelier.main([str(each) for each in argv])
+        code = (main or atelier.main)([str(argument) for argument in argv])
     return code, out.getvalue(), err.getvalue()
 
 
@@ -32,6 +33,7 @@ def spawn(*argv, python=sys.executable, **options):
     return subprocess.run([python, *map(str, argv)], stdout=options.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, **options)
 
 
+@lru_cache(maxsize=None)
 def pythons():
     """{version: path} of the CPythons on this machine that are 3.7 or later: the one that runs, PATH's, pyenv's."""
     folders = os.environ.get("PATH", "").split(os.pathsep) + [str(path) for path in Path.home().glob(".pyenv/versions/*/bin")]
