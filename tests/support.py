@@ -72,6 +72,15 @@ class TestCase(unittest.TestCase):
         self.assertEqual(code, 0, err)
         return json.loads(target.read_text(encoding="utf-8"))
 
+    def passages(self, case):
+        """The passages of a case as it exports them, in order: {variant id: [row of the export]}."""
+        target, rows = self.folder / "passages.jsonl", {}
+        code, _, err = run("--case", self.write(case), "--export", target)
+        self.assertEqual(code, 0, err)
+        for row in map(json.loads, target.read_text(encoding="utf-8").splitlines()):
+            rows.setdefault(row["id"].partition("/")[0], []).append(row)
+        return rows
+
     def refused(self, case):
         """The lines with which a case is refused."""
         code, out, err = run("--case", self.write(case))
