@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 import unittest
 from functools import lru_cache
 from pathlib import Path
@@ -46,6 +47,15 @@ def pythons():
             if re.match(r"3\.([7-9]|1\d)\.", said):
                 found.setdefault(said, path)
     return found
+
+
+def measure_memory(action):
+    """(what an action returns, the most bytes that it held at once)."""
+    tracemalloc.start()
+    try:
+        return action(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 class TestCase(unittest.TestCase):
