@@ -19,6 +19,7 @@ TESTS = ROOT / "tests"
 sys.path.insert(0, str(ROOT))
 
 import atelier  # noqa: E402
+import chroma  # noqa: E402
 
 
 def run(*argv, main=None):
@@ -96,6 +97,19 @@ class TestCase(unittest.TestCase):
         code, out, err = run("--case", self.write(case))
         self.assertEqual((code, out), (2, ""), err)
         return err.splitlines()
+
+
+@lru_cache(maxsize=None)
+def real_run():
+    """(case, report, bytes of the page) of the case of real text that chroma.py makes; run once for all the tests."""
+    case = chroma.make_case(stop_words=chroma.ENGLISH_STOP_WORDS)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, name) for name in ("case.json", "report.json", "page.html")]
+        paths[0].write_text(json.dumps(case), encoding="utf-8")
+        code, _, err = run("--case", paths[0], "--output", paths[1], "--html", paths[2])
+        if code != 0:
+            raise AssertionError(err)
+        return case, json.loads(paths[1].read_text(encoding="utf-8")), paths[2].read_bytes()
 
 
 def make_case(text="Le préavis est de trois mois.", quote="trois mois", question="Quel préavis ?", **changes):

@@ -4,24 +4,21 @@ Coverage is a set of (document, position), redundancy a Counter, the budget a li
 Seeded random cases are compared field by field; so is a case of real text, when its data is there.
 """
 
-import contextlib
-import io
 import json
 import math
 import random
 import re
+import subprocess
 import sys
-import tempfile
 import unicodedata
 import unittest
 from collections import Counter, defaultdict, namedtuple
 from itertools import combinations, count, groupby, product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
-
-import atelier  # noqa: E402
-import chroma  # noqa: E402
+import chroma
+from support import ROOT, TestCase, atelier, real_run
 
 CHUNKINGS = {"fixe_48_0": {"unit": "words", "size": 48, "overlap": 0}, "fixe_96_0": {"unit": "words", "size": 96, "overlap": 0},
              "fixe_48_16": {"unit": "words", "size": 48, "overlap": 16}, "paragraphes": {"unit": "paragraphs"}}
@@ -30,18 +27,6 @@ STAGES = {"filtered_out", "cut_by_budget", "split_at_boundary", "not_matched", "
 
 Passage = namedtuple("Passage", "id document start end")
 letters_and_digits = re.compile(r"[^\W_]+").findall
-
-
-def run(case):
-    """The report that the command writes for a case."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, target, said = Path(folder, "case.json"), Path(folder, "report.json"), io.StringIO()
-        source.write_bytes(json.dumps(case).encode())
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            code = atelier.main(["--case", str(source), "--output", str(target)])
-        if code != 0:
-            raise AssertionError("exit code {}: {}".format(code, said.getvalue()))
-        return json.loads(target.read_bytes())
 
 
 def naive_windows(words, size, overlap):
@@ -235,12 +220,13 @@ def only(record, like):
     return {key: record.get(key) for key in like}
 
 
-class OracleTest(unittest.TestCase):
+class OracleTest(TestCase):
     def setUp(self):
+        super().setUp()
         self.stages, self.questions, self.doubtful, self.ties = Counter(), 0, 0, 0
 
-    def check(self, case):
-        report = run(case)
+    def check(self, case, report=None):
+        report = report or self.report(case)
         corpus = Corpus(case, report["settings"])
         self.check_case(case, report, corpus)
         self.assertEqual([variant["id"] for variant in report["variants"]], list(CHUNKINGS))
@@ -371,13 +357,13 @@ class RandomCases(OracleTest):
         self.assertLess(self.doubtful, self.questions / 50)
 
 
-class Properties(unittest.TestCase):
+class Properties(TestCase):
     def test_passages_without_overlap_tile_the_document_and_the_budget_holds(self):
         for seed in range(40):
             rng = random.Random(seed)
             words, budget = random_words(rng, rng.randint(1, 300)), rng.randint(1, 200)
             text = "".join(word + rng.choice(SPACES + BLANK_LINES + ["\x0c", "\x85", "\u2028", "\u3000"]) for word in words)
-            report = run({"documents": [{"id": "d", "text": text}], "facts": [], "settings": {"budget_words": budget},
+            report = self.report({"documents": [{"id": "d", "text": text}], "facts": [], "settings": {"budget_words": budget},
                           "questions": [{"id": "q", "text": " ".join(words[:3] + ["plafond"]), "answerable": False}]})
             for variant in report["variants"]:
                 if not variant["chunking"].get("overlap"):
@@ -410,16 +396,28 @@ class Properties(unittest.TestCase):
 
 @unittest.skipUnless(chroma.FOLDER.is_dir(), "real data absent: {}".format(chroma.FOLDER))
 class RealText(OracleTest):
+    @classmethod
+    def setUpClass(cls):
+        """A run with every word searched, which takes as long as the oracle: beside it, in a process of its own."""
+        folder = TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.paths = [str(Path(folder.name, name)) for name in ("case.json", "report.json")]
+        Path(cls.paths[0]).write_text(json.dumps(chroma.make_case(stop_words=[], budget_words=100000)), encoding="utf-8")
+        cls.process = subprocess.Popen([sys.executable, str(ROOT / "atelier.py"), "--case", cls.paths[0], "--output", cls.paths[1]],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        cls.addClassCleanup(cls.process.wait)
+
+    def test_a_report_equals_the_oracle(self):
+        self.check(*real_run()[:2])
+        self.assertEqual(set(self.stages), STAGES - {"filtered_out"})
+
     def test_counts_without_stop_words_nor_budget(self):
-        report = run(chroma.make_case(stop_words=[], budget_words=100000))
+        self.assertEqual(self.process.wait(), 0)
+        report = json.loads(Path(self.paths[1]).read_text(encoding="utf-8"))
         figures = {variant["id"]: [variant["summary"][key] for key in ("passages_indexed", "complete_contexts", "facts_covered")]
                    for variant in report["variants"]}
         self.assertEqual(figures, {"fixe_48_0": [4785, 138, 259], "fixe_96_0": [2395, 251, 449],
                                    "fixe_48_16": [7173, 166, 291], "paragraphes": [2196, 337, 570]})
-
-    def test_the_report_equals_the_oracle(self):
-        self.check(chroma.make_case(stop_words=chroma.ENGLISH_STOP_WORDS))
-        self.assertEqual(set(self.stages), STAGES - {"filtered_out"})
 
 
 if __name__ == "__main__":
