@@ -146,7 +146,9 @@ class Variant:
         kept = Counter(place[:2] for place in sent[:self.corpus.budget])
         kept_of = Counter(rank for _, _, rank in sent[:self.corpus.budget])
         required = question.get("required_facts", [])
-        facts = [self.fact(self.corpus.quotes[id], sent, set(kept), ranked) for id in required]
+        ranks = {passage.id: rank for rank, passage in enumerate(ranked, 1)}
+        found, kept_places = {place[:2] for place in sent}, set(kept)
+        facts = [self.fact(self.corpus.quotes[id], sent, found, kept_places, ranks) for id in required]
         return {
             "id": question["id"], "text": question["text"], "answerable": question.get("answerable", True),
             "terms": [{"term": term, "passages": len(self.rows[without_accents(term)])} for term in terms],
@@ -162,10 +164,10 @@ class Variant:
         return {"rank": rank, "passage": passage.id, "document": passage.document, "start": passage.start, "end": end,
                 "words": end - passage.start, "text": self.corpus.text(passage.document, passage.start, end)}
 
-    def fact(self, quote, sent, kept, ranked):
+    def fact(self, quote, sent, found, kept, ranks):
         words = {(quote.document, position) for position in range(quote.start, quote.end)}
         written = self.corpus.facts[quote.id]["quote"]
-        loss = None if words <= kept else self.loss(quote, words - kept, sent, ranked)
+        loss = None if words <= kept else self.loss(quote, words - kept, sent, found, ranks)
         others = {document for document, _ in kept} - {quote.document} if loss else set()
         elsewhere = sorted(id for id in others if any({(id, position) for position in range(*span)} <= kept
                                                       for span in occurrences(folded(written), self.corpus.folded[id])))
@@ -174,20 +176,19 @@ class Variant:
         return {"id": quote.id, "document": quote.document, "quote": written, "start": quote.start, "end": quote.end,
                 "words": len(words), "words_covered": len(words & kept), "covered": words <= kept, "loss": loss}
 
-    def loss(self, quote, missing, sent, ranked):
+    def loss(self, quote, missing, sent, found, ranks):
         if self.corpus.refusals[quote.document]:
             return {"stage": "filtered_out", "filter": self.corpus.refusals[quote.document]}
         loss = {"missing": intervals(sorted(position for _, position in missing))}
         if not missing <= self.indexed:
             return dict(loss, stage="not_indexed")
-        if missing <= {place[:2] for place in sent}:
-            added = set()
+        added = set()
+        if missing <= found:
             for words_over in count(1):
                 *place, rank = sent[self.corpus.budget + words_over - 1]
                 added.add(tuple(place))
                 if missing <= added:
-                    return dict(loss, stage="cut_by_budget", passage=ranked[rank - 1].id, rank=rank, words_over=words_over)
-        ranks = {passage.id: rank for rank, passage in enumerate(ranked, 1)}
+                    return dict(loss, stage="cut_by_budget", passage=list(ranks)[rank - 1], rank=rank, words_over=words_over)
         pieces = [p for p in self.passages[quote.document] if p.start < quote.end and quote.start < p.end]
         whole = [p.id for p in pieces if p.start <= quote.start and quote.end <= p.end]
         if not whole:
