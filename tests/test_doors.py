@@ -3,15 +3,17 @@
 A door is a section of the file, from the one that reads cases on, delimited by its line `# --- N. Title ---`.
 """
 
+import contextlib
 import json
 import pickle
 import re
+import sqlite3
 import sys
 import types
 import unittest
 from unittest import mock
 
-from support import ROOT, TESTS, TestCase, atelier, run
+from support import ROOT, TESTS, TestCase, atelier, make_case, run
 
 SCRIPT, CASE, GOLDEN = ROOT / "atelier.py", ROOT / "cas_fr.json", TESTS / "cas" / "cas_fr.attendu.json"
 SOURCE = SCRIPT.read_text(encoding="utf-8")
@@ -72,6 +74,35 @@ class Doors(TestCase):
                     expected.pop(key)
                     report.pop(key, None)
                 self.assertEqual(report, expected)
+
+    def test_sql_stands_in_its_section_and_files_in_the_commands(self):
+        """Whoever calls: the line of atelier.py that hands a statement to SQLite, or opens, replaces or removes a file."""
+        section_of = {}
+        for number, line in enumerate(SOURCE.splitlines(), 1):
+            match = SECTION.match(line)
+            section_of[number] = match.group(1) if match else section_of.get(number - 1)
+        seen = {"SQL": set(), "files": set()}
+
+        def watch(kind, action):
+            def watched(*args, **named):
+                frame = sys._getframe(1)
+                if frame.f_globals["__name__"] == "atelier":
+                    seen[kind].add(section_of[frame.f_lineno])
+                return action(*args, **named)
+            return watched
+
+        class Watched(sqlite3.Connection):
+            execute, executemany = (watch("SQL", action) for action in (sqlite3.Connection.execute, sqlite3.Connection.executemany))
+        case, line = self.write(make_case()), self.write('{"question": "q", "context": ["trois mois"]}', "moteur.jsonl")
+        run("--case", case, "--output", self.folder / "avant.json")
+        with mock.patch("sqlite3.connect", lambda *args, **named: Watched(*args, **named)), contextlib.ExitStack() as patches:
+            for name in ("builtins.open", "os.replace", "os.remove", "os.stat", "os.listdir"):
+                module, _, action = name.partition(".")
+                patches.enter_context(mock.patch(name, watch("files", getattr(sys.modules[module], action))))
+            code, _, err = run("--case", case, "--contexts", line, "--baseline", self.folder / "avant.json", "--output",
+                               self.folder / "apres.json", "--export", self.folder / "e.jsonl", "--html", self.folder / "page.html")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(seen, {"SQL": {"Searching"}, "files": {"Command"}})
 
 
 if __name__ == "__main__":
