@@ -15,6 +15,7 @@ from unittest import mock
 from support import ROOT, TESTS, TestCase, atelier, make_case, pythons, question, run, spawn, variant
 
 SCRIPT, CASE, GOLDEN = ROOT / "atelier.py", ROOT / "cas_fr.json", TESTS / "cas" / "cas_fr.attendu.json"
+OTHER_SQLITE = TESTS / ".sqlite" / "bin" / "python"
 UTF8 = {**os.environ, "PYTHONIOENCODING": "utf-8"}
 RECENT = {version: path for version, path in pythons().items() if tuple(map(int, version.split("."))) >= (3, 9)}
 
@@ -35,6 +36,21 @@ class Golden(TestCase):
             with self.subTest(python=version, seed=seed):
                 self.assertEqual(process.returncode, 0, err)
                 self.assertEqual(without_environment(out), expected)
+
+    @unittest.skipUnless(OTHER_SQLITE.exists(), "no environment of another SQLite: run python3 -m venv tests/.sqlite "
+                                                "&& tests/.sqlite/bin/python -m pip install pysqlite3-binary")
+    def test_another_sqlite_gives_the_golden_report(self):
+        script = """import sys, pysqlite3.dbapi2
+sys.modules.update({"sqlite3": pysqlite3, "sqlite3.dbapi2": pysqlite3.dbapi2})
+sys.path.insert(0, sys.argv[1])
+import atelier
+code = atelier.main(["--output", "-"])
+print(pysqlite3.sqlite_version, file=sys.stderr)
+sys.exit(code)"""
+        process = spawn("-c", script, ROOT, python=OTHER_SQLITE, env=UTF8)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertEqual(without_environment(process.stdout), without_environment(GOLDEN.read_bytes()))
+        self.assertEqual(json.loads(process.stdout)["environment"]["sqlite"], process.stderr.decode("utf-8").split()[-1])
 
     def test_the_reference_table(self):
         report = json.loads(GOLDEN.read_text(encoding="utf-8"))
