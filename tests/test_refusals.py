@@ -4,7 +4,7 @@ import json
 import random
 import unittest
 
-from support import TESTS, TestCase, atelier, make_case, run
+from support import TESTS, TestCase, make_case, run
 
 FOLDER = TESTS / "cas" / "refus"
 
@@ -63,18 +63,22 @@ class Refusals(TestCase):
         """Whatever the quote and the text, the refusal names a nearest text that is in the document, and does not crash."""
         draw = random.Random(3)
         words = ["le", "Le", "préavis", "pre\u0301avis", "l'an", "l’an", "2,5", "25", "mois.", "mois", "–", "-", "«", "…", "a…b", "É"]
-        explained = 0
-        for _ in range(1500):
+        located = explained = 0
+        for _ in range(1000):
             text, quote = (" ".join(draw.choice(words) for _ in range(draw.randint(1, size))) for size in (25, 8))
-            texts = atelier.FoldedTexts({"d": atelier.make_document("d", "", text, {})})
-            try:
-                start, end = atelier.choose_place(quote, None, "d", texts)
-                self.assertIn(quote, " ".join(text.split()[start:end]))
-            except atelier.AtelierError as error:
-                explained += "Texte le plus proche" in str(error)
-                self.assertRegex(str(error), r"Texte le plus proche \(mot \d+\) : « .+ » ; ce qui diffère : .+\. Recopiez|"
-                                             "à l'intérieur d'un mot|Ses morceaux|Aucun de ses mots|figure plusieurs fois")
-        self.assertGreater(explained, 300)
+            case = make_case(text, quote, variants=[{"id": "v", "unit": "paragraphs"}])
+            code, _, err = run("--case", self.write(case), "--output", self.folder / "rapport.json")
+            if code == 0:
+                fact = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))["variants"][0]["questions"][0]["facts"][0]
+                self.assertIn(quote, " ".join(text.split()[fact["start"]:fact["end"]]))
+                located += 1
+                continue
+            self.assertEqual(code, 2)
+            self.assertRegex(err, r"^[^\n]*(Texte le plus proche \(mot \d+\) : « .+ » ; ce qui diffère : .+\. Recopiez|à l'intérieur d'un mot|"
+                                  r"Ses morceaux|Aucun de ses mots|figure plusieurs fois)[^\n]*\n$")
+            explained += "Texte le plus proche" in err
+        self.assertGreater(located, 10)
+        self.assertGreater(explained, 500)
 
 
 if __name__ == "__main__":
