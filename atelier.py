@@ -53,6 +53,7 @@ from collections import Counter, namedtuple  # typing's records would cost a ten
 from errno import EBADF, errorcode
 from functools import lru_cache
 from itertools import accumulate, chain, combinations, islice, takewhile
+from math import log
 
 TYPE_CHECKING = False  # as in typing, which only a type checker needs here
 if TYPE_CHECKING:
@@ -447,22 +448,28 @@ def run_sql(action: Callable[[], Any]) -> Any:
         raise AtelierError("La recherche a échoué dans SQLite : {}.".format(error)) from error
 
 
+FOLDS: Dict[str, Tuple[str, ...]] = {}  # of the terms met so far: FTS5 folds a term alike each time
+
+
 def fold_terms(terms: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
     """Each term with the tokens that FTS5 makes of it: `Hôtel` gives ("hotel",)."""
-    folds: Dict[str, Tuple[str, ...]] = dict.fromkeys(terms, ())
-    names = list(folds)
-    database = open_database()
+    new = [term for term in dict.fromkeys(terms) if term not in FOLDS]
+    if new:
+        FOLDS.update(run_sql(lambda: ask_folds(new)))
+    return FOLDS
 
-    def work():
+
+def ask_folds(terms: Sequence[str]) -> Dict[str, Tuple[str, ...]]:
+    """What FTS5 indexes when it is given each term alone."""
+    folds: Dict[str, Tuple[str, ...]] = dict.fromkeys(terms, ())
+    database = open_database()
+    try:
         database.execute("CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{}')".format(TOKENIZER))
         database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
         database.execute("BEGIN")
-        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(names))
+        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(terms))
         for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
-            folds[names[number]] += (token,)
-
-    try:
-        run_sql(work)
+            folds[terms[number]] += (token,)
     finally:
         database.close()
     return folds
@@ -495,73 +502,174 @@ def make_query(terms: Iterable[str]) -> str:
     return " OR ".join('"{}"'.format(term) for term in terms)
 
 
-class Index:
-    """The passages of one variant, ranked by FTS5's bm25; nothing outside knows how they are ranked.
+K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # as in FTS5's bm25, file ext/fts5/fts5_aux.c of SQLite
+ROUNDING = 1 - 1e-9  # parts added up in two orders agree far better than that
 
-    A question's matches are scored once, into a table from which best hits and ranks are read.
-    Order: score ascending (smaller is better), then passage id, as text.
+
+Postings = record("Postings", "times parts most", """
+    Who holds a term: {row: how many times}, {row: part of its score}, and the largest of these parts.""")
+
+
+def weigh(times: Mapping[int, int], norms: Sequence[float]) -> Postings:
+    """What a term adds to the score of each row that holds it, as FTS5's bm25 has it.
+
+    part = idf × (times × (k1 + 1)) / (times + norm), where norm = k1 × (1 − b + b × size / mean size) is the row's,
+    and idf = ln((N − n + 0.5) / (n + 0.5)), or 1e-6 when it is not above 0, for n rows of N that hold the term.
+    Held once by a row of mean size, and by no other of 10: ln(9.5 / 1.5) × 2.2 / 2.2 = 1.8458.
+    """
+    idf = log((len(norms) - len(times) + 0.5) / (len(times) + 0.5))
+    idf = idf if idf > 0 else LEAST_IDF
+    parts = {row: idf * (number * (K1 + 1.0) / (number + norms[row])) for row, number in times.items()}
+    return Postings(times, parts, max(parts.values(), default=0.0))
+
+
+class Ranking:
+    """The matches of one question, added up from its heaviest term to its lightest, no further than is asked.
+
+    This is MaxScore (Turtle and Flood, 1995): a term adds at most its largest part.  Let three terms add at most 5, 2
+    and 1, and some passage have 4 once the first is added up: one that lacks the first has 3 at most and is not the best,
+    so the two others are looked up in the passages of the first alone.  Such sums discard, with a margin for
+    rounding; a score is then added up anew in the query's order, as FTS5 does, and equals its bm25 to the last bit.
+    """
+
+    def __init__(self, postings: Sequence[Postings], admitted: Optional[Set[int]]):
+        self.postings, self.admitted = postings, admitted
+        self.heaviest = sorted(postings, key=lambda term: -term.most)
+        self.left = list(accumulate((term.most for term in reversed(self.heaviest)), initial=0.0))[::-1]
+        self.sums: Dict[int, float] = {}
+        self.taken = 0  # how many of the heaviest are added up in sums; others add at most left[taken]
+
+    def _take(self) -> None:
+        """Add up the next heaviest term; the admitted rows that it alone has so far come in."""
+        parts = self.heaviest[self.taken].parts
+        for row in parts if self.admitted is None else parts.keys() & self.admitted:
+            self.sums[row] = self.sums.get(row, 0.0) + parts[row]
+        self.taken += 1
+
+    def _finish(self, floor: float) -> Dict[int, float]:
+        """{row: sum of all its parts} of the rows taken, without those that are found not to reach floor."""
+        sums = self.sums
+        for term, left in zip(self.heaviest[self.taken:], self.left[self.taken:]):
+            sums = {row: total + term.parts.get(row, 0.0) for row, total in sums.items() if total + left >= floor}
+        return sums
+
+    def _score(self, row: int) -> float:
+        total = 0.0
+        for term in self.postings:  # sum() would round less than FTS5 since Python 3.12
+            total += term.parts.get(row, 0.0)
+        return -total
+
+    def best(self, limit: Optional[int]) -> List[Tuple[float, int]]:
+        """The (score, row) of the first limit matches, or of all, in order."""
+        def floor(sums):  # what the last of the best has already
+            return sorted(sums.values())[-limit] * ROUNDING if limit and len(sums) >= limit else 0.0
+        while self.left[self.taken] > floor(self.sums):
+            self._take()
+        sums = self._finish(floor(self.sums))
+        lowest = floor(sums)
+        return sorted((self._score(row), row) for row, total in sums.items() if total >= lowest)[:limit]
+
+    def rank(self, row: int) -> Optional[int]:
+        """1 and the number of matches that come before a row; None when it is no match."""
+        own = self._score(row)
+        if not own or self.admitted is not None and row not in self.admitted:
+            return None
+        lowest, highest = -own * ROUNDING, -own / ROUNDING
+        while self.left[self.taken] > lowest:
+            self._take()
+        return 1 + sum(total > highest or total >= lowest and (self._score(other), other) < (own, row)
+                       for other, total in self._finish(lowest).items())
+
+
+class Index:
+    """The passages of one variant, in FTS5, and their ranking by its bm25; nothing outside knows how it is made.
+
+    terms are those that distinct_terms gives; admitted, a set of passage ids (None: all), restricts what is found,
+    never the statistics.  Order: score ascending (smaller is better), then passage id, as text.
     """
 
     def __init__(self, ids: Iterable[str], text_of_id: Callable[[str], str]):
         self.ids = sorted(ids)  # a row's number is its place in the order of ids
+        self.rows = {passage: row for row, passage in enumerate(self.ids)}
+        self.postings: Dict[str, Postings] = {}
+        self.admitted: Tuple[Optional[FrozenSet[str]], Optional[Set[int]]] = (None, None)
+        self.asked: Any = None
+        self.checked = False
         self.database = open_database()
-        self.scored: Tuple[str, Optional[FrozenSet[str]]] = ("", None)
-        self.counts: Dict[str, int] = {}
         run_sql(lambda: self._build(text_of_id))
 
     def _build(self, text_of_id: Callable[[str], str]) -> None:
         execute = self.database.execute
         execute("CREATE VIRTUAL TABLE passages USING fts5(text, content = '', tokenize = '{}')".format(TOKENIZER))
-        execute("CREATE TABLE scores(number INTEGER PRIMARY KEY, score REAL)")
-        execute("CREATE TABLE admitted(number INTEGER PRIMARY KEY)")
+        execute("CREATE VIRTUAL TABLE instances USING fts5vocab(passages, 'instance')")
         execute("BEGIN")
         self.database.executemany("INSERT INTO passages(rowid, text) VALUES (?, ?)",
-                                  ((number, text_of_id(id)) for number, id in enumerate(self.ids)))
+                                  ((row, text_of_id(passage)) for row, passage in enumerate(self.ids)))
         execute("COMMIT")
+        sizes = [read_varint(size) for size, in execute("SELECT sz FROM passages_docsize ORDER BY id")]
+        mean = (sum(sizes) or 1) / (len(sizes) or 1)
+        self.norms = [K1 * (1 - B + B * size / mean) for size in sizes]
 
-    def _score(self, query: str, admitted: Optional[FrozenSet[str]]) -> None:
-        """Score the matches of a query among the admitted passages (None: all); statistics are of all."""
-        if (query, admitted) == self.scored:
-            return
-        execute = self.database.execute
-        if admitted is not self.scored[1]:
-            execute("DELETE FROM admitted")
-            self.database.executemany("INSERT INTO admitted VALUES (?)",
-                                      ((number,) for number, id in enumerate(self.ids) if admitted and id in admitted))
-        execute("DELETE FROM scores")
-        if query:
-            execute("INSERT INTO scores SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?"
-                    + ("" if admitted is None else " AND +rowid IN (SELECT number FROM admitted)"), (query,))
-        self.scored = query, admitted
+    def _find(self, term: str) -> Postings:
+        """Who holds a term; when FTS5 makes several tokens of it, they must follow each other."""
+        if term not in self.postings:
+            tokens = fold_terms([term])[term]
+            query = " INTERSECT ".join("SELECT doc, offset - {} FROM instances WHERE term = ?".format(place)
+                                       for place in range(len(tokens)))
+            places = run_sql(lambda: self.database.execute(query, tokens).fetchall())
+            self.postings[term] = weigh(Counter(row for row, _ in places), self.norms)
+        return self.postings[term]
 
-    def best(self, terms: Sequence[str], limit: Optional[int], admitted: Optional[FrozenSet[str]] = None) -> List[Tuple[str, float]]:
-        """The (passage id, score) of the best matches, in order; all of them when limit is -1."""
-        def work():
-            self._score(make_query(terms), admitted)
-            return self.database.execute("SELECT number, score FROM scores ORDER BY score, number LIMIT ?", (-1 if limit is None else limit,)).fetchall()
-        return [(self.ids[number], score) for number, score in run_sql(work)]
+    def _ask(self, terms: Sequence[str], admitted: Optional[FrozenSet[str]]) -> Ranking:
+        """The ranking of a question: the last one's is still at hand, with what was added up for it."""
+        if admitted != self.admitted[0]:
+            self.admitted = admitted, {self.rows[passage] for passage in admitted or ()}
+        if self.asked is None or self.asked[:2] != (terms, admitted):
+            self.asked = terms, admitted, Ranking([self._find(term) for term in terms], self.admitted[1])
+        return self.asked[2]
+
+    def best(self, terms: Sequence[str], limit: Optional[int],
+             admitted: Optional[FrozenSet[str]] = None) -> List[Tuple[str, float]]:
+        """The (passage id, score) of the best matches, in order; all of them when limit is None or -1."""
+        found = self._ask(terms, admitted).best(None if limit == -1 else limit)
+        if found and not self.checked:
+            self._check(terms)
+        return [(self.ids[row], score) for score, row in found]
 
     def rank(self, terms: Sequence[str], passage: str, admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
-        """The rank of a passage among the matches, from 1; None when it shares no word with the query."""
-        def work():
-            self._score(make_query(terms), admitted)
-            number = bisect_left(self.ids, passage)
-            return self.database.execute(
-                "SELECT (SELECT count(*) FROM scores AS other WHERE (other.score, other.number) <= (own.score, own.number))"
-                " FROM scores AS own WHERE number = ?", (number,)).fetchone()
-        row = run_sql(work)
-        return row and row[0]
+        """The rank of a passage among the matches, from 1; None when it shares no word with the question."""
+        return self._ask(terms, admitted).rank(self.rows[passage])
 
     def count(self, term: str) -> int:
         """How many passages of the variant hold a term."""
-        if term not in self.counts:
-            row = run_sql(lambda: self.database.execute(
-                "SELECT count(*) FROM passages WHERE passages MATCH ?", (make_query([term]),)).fetchone())
-            self.counts[term] = row[0]
-        return self.counts[term]
+        return len(self._find(term).times)
+
+    def explain(self, terms: Sequence[str], passage: str) -> List[Tuple[str, int, float]]:
+        """The (term, times, part) of each term that a passage holds; the parts, added up in order, make -score."""
+        row = self.rows[passage]
+        held = [(term, self._find(term)) for term in terms]
+        return [(term, found.times[row], found.parts[row]) for term, found in held if row in found.times]
+
+    def _check(self, terms: Sequence[str]) -> None:
+        """Ask FTS5's own bm25 one question; AtelierError when it differs, by more than rounding, from what is known of it."""
+        told = dict(run_sql(lambda: self.database.execute(
+            "SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?", (make_query(terms),)).fetchall()))
+        known = {row: score for score, row in Ranking([self._find(term) for term in terms], None).best(None)}
+        if known.keys() != told.keys() or any(abs(known[row] - told[row]) > abs(told[row]) * (1 - ROUNDING) for row in told):
+            raise AtelierError("Le bm25 de SQLite {} n'est pas celui que ce programme connaît et explique ; "
+                               "prenez un Python qui a un autre SQLite.".format(sqlite_version()))
+        self.checked = True
 
     def close(self) -> None:
         self.database.close()
+
+
+def read_varint(data: bytes) -> int:
+    """An integer as SQLite packs it: seven bits a byte, the highest first; 0x81 0x00 is 128."""
+    value = 0
+    for byte in data:
+        value = value << 7 | byte & 127
+    return value
 
 
 # --- 5. Assembling: hits and a budget to a context ------------------------------------------------
