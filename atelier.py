@@ -2142,7 +2142,9 @@ ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
     ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
     ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
 )
-COMPARED_WORDS = 200  # of an absent quote
+COMPARED_WORDS = 200  # of a long absent quote, around its first fault
+VOTES = 2_000         # places of an absent quote's rarer words that are looked at
+NEAREST = 5           # stretches with as many of them that are compared
 
 
 def erase(text: str, without: Sequence[str] = ()) -> str:
@@ -2153,83 +2155,159 @@ def erase(text: str, without: Sequence[str] = ()) -> str:
     return text
 
 
+def erase_words(words: Sequence[str]) -> List[str]:
+    """Each word after every eraser; as it is when nothing would be left."""
+    return [bare or word for bare, word in zip(erase("\0".join(words)).split("\0"), words)]
+
+
+class Erased(namedtuple("Erased", "words places joined ends")):
+    """The words of a text, erased; the places of each; all of them joined, where word i ends at character ends[i]."""
+    __slots__ = ()
+
+
+@lru_cache(maxsize=64)
+def index_words(text: str) -> Erased:
+    """The words of a folded text, indexed once for all the quotes that it lacks."""
+    written = text.split(" ")
+    known = list(dict.fromkeys(written))
+    bare, places = dict(zip(known, erase_words(known))), {}
+    words = [bare[word] for word in written]
+    for place, word in enumerate(words):
+        places.setdefault(word, array("I")).append(place)
+    return Erased(words, places, "".join(words), array("I", accumulate(map(len, words))))
+
+
 def explain_absence(quote: str, folded: Folded) -> str:
     """The nearest text of a document to a quote that is not in it, and what differs."""
-    words, sought = folded.text.split(" "), quote.split()
+    sought = quote.split()
     at = folded.text.find(" ".join(sought))
     if at >= 0:
         first = bisect_right(folded.starts, at) - 1
         return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
-            shown(" ".join(words[first:first + len(sought)])))
-    pieces = [" ".join(piece.split()) for piece in re.split(r"\[?(?:…|\.\.\.)\]?", quote)]
-    if len(pieces) > 1 and all(piece in folded.text for piece in pieces):
+            shown(" ".join(words_between(folded, first, first + len(sought)))))
+    pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", " ".join(sought))) if piece]
+    if len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
         return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
-    start, end, differences = nearest_words(sought[:COMPARED_WORDS], words)
+    first, last, window = focus(sought, folded)
+    start, end = window or find_nearest(erase_words(sought[first:last]), index_words(folded.text))
     if start == end:
         return "Aucun de ses mots n'y figure : est-ce le bon document ?"
-    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez le texte.".format(
-        start, shown(" ".join(words[start:end])), ", ".join(differences[:3]))
+    words = words_between(folded, start, end)
+    pairs, differences = align(words, sought[first:last]), []
+    for a, b, c, d in pairs:
+        one, other = " ".join(words[a:b]), " ".join(sought[first + c:first + d])
+        one = without_surroundings(one, other, first + c == 0, first + d == len(sought))
+        differences += [(one, other)] if one != other else []
+    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}{}. Recopiez le texte.".format(
+        start + pairs[0][0], shown(" ".join(words[pairs[0][0]:pairs[-1][1]])),
+        ", ".join(tell_difference(*difference) for difference in differences[:3]), ", …" if len(differences) > 3 else "")
 
 
-def nearest_words(sought: Sequence[str], words: Sequence[str]) -> Tuple[int, int, List[str]]:
-    """(start, end, differences) of the words around the longest run that a quote shares with a text, spelling apart."""
+def words_between(folded: Folded, start: int, end: int) -> List[str]:
+    """Words start to end - 1 of a folded text, or fewer at its end."""
+    return folded.text[folded.starts[start]:folded.starts[end] if end < len(folded.starts) else None].split()
+
+
+def focus(sought: Sequence[str], folded: Folded) -> Tuple[int, int, Optional[Tuple[int, int]]]:
+    """(first, last) words of a quote to be compared, and the (start, end) words of a text where a long one breaks off."""
+    held, beyond = 0, len(sought)  # the text holds the first `held` words in a row, not the first `beyond` ones
+    while beyond > COMPARED_WORDS and held + 1 < beyond:
+        middle = (held + beyond) // 2
+        held, beyond = (middle, beyond) if " ".join(sought[:middle]) in folded.text else (held, middle)
+    first = max(0, held - COMPARED_WORDS // 2)
+    if not first:
+        return 0, min(len(sought), COMPARED_WORDS), None
+    start = bisect_right(folded.starts, folded.text.find(" ".join(sought[:held]))) - 1 + first
+    return first, first + COMPARED_WORDS, (start, start + COMPARED_WORDS * 5 // 4)
+
+
+def find_nearest(bare: Sequence[str], text: Erased) -> Tuple[int, int]:
+    """(start, end) words of the nearest stretch of a text to erased words of a quote; (0, 0) when it has none of them.
+
+    The stretch is the quote but for its spaces, or has most of its rarer words, then the longest run of its words.
+    """
     from difflib import SequenceMatcher
-    loose, erased = ([erased_word(word) for word in each] for each in (sought, words))
-    matcher = SequenceMatcher(None, erased, loose, autojunk=False)
-    run = matcher.find_longest_match(0, len(erased), 0, len(loose))
-    if not run.size or not "".join(loose[run.b:run.b + run.size]).isalnum():
-        joined, limits = "".join(erased), list(accumulate(map(len, erased)))  # words may be cut or joined
-        at = joined.find("".join(loose)) if "".join(loose).isalnum() else -1
-        if at < 0:
-            return 0, 0, []
-        start, end = bisect_right(limits, at), bisect_left(limits, at + len("".join(loose))) + 1
-        return start, end, [tell_difference(words[start:end], sought)]
-    start = max(0, run.a - run.b - 2)  # room for words added or left out
-    matcher.set_seq1(erased[start:run.a - run.b + len(loose) * 5 // 4 + 3])
-    changes = trim(matcher.get_opcodes(), sought)
-    differences = []
-    for kind, a, b, c, d in changes:
-        written, quoted = words[start + a:start + b], sought[c:d]
-        if kind != "equal":
-            differences.append(tell_difference(written, quoted))
-        for at, (one, other) in enumerate(zip(written, quoted) if kind == "equal" else ()):
-            if one != other and not (c + at in (0, len(sought) - 1) and other in one):  # an edge may be a part of a word
-                differences.append(tell_difference([one], [other]))
-    return start + changes[0][1], start + changes[-1][2], differences
+    joined = "".join(bare)
+    at = text.joined.find(joined) if any(map(str.isalnum, joined)) else -1
+    start, end = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined)) + 1
+    stretches = find_stretches(bare, text)
+    if at >= 0 and (not stretches or text.ends[end - 1] == at + len(joined) and at in (0, text.ends[start - 1])):
+        return start, end
+    room, matcher, best = len(bare) * 5 // 4 + 3, SequenceMatcher(None, "", bare, autojunk=False), (0, 0, 0)
+    for low, high in stretches:
+        start = max(0, high - room)
+        matcher.set_seq1(text.words[start:low + room])
+        run = matcher.find_longest_match(0, len(matcher.a), 0, len(bare))
+        at = start + run.a - run.b
+        best = max(best, (run.size, max(0, at - 2), at + room), key=lambda found: found[0])  # room for words added or left out
+    return best[1:]
 
 
-@lru_cache(maxsize=1 << 16)
-def erased_word(word: str) -> str:
-    """The word after every eraser; as it is when nothing would be left."""
-    return erase(word) or word
+def find_stretches(bare: Sequence[str], text: Erased) -> List[Tuple[int, int]]:
+    """(first, last) words of the first few stretches that have most of the rarer words of a quote, weighed in bits."""
+    known = sorted((len(text.places[word]), word) for word in set(bare) if word in text.places and any(map(str.isalnum, word)))
+    bits = {word: (len(text.words) // times).bit_length() for (times, word), before in zip(known, accumulate(
+        [0] + [times for times, _ in known])) if before + times <= VOTES or not before}
+    hits = sorted((place, word) for word in bits for place in text.places[word][:VOTES])
+    held, weight, best, low, stretches = dict.fromkeys(bits, 0), 0, 0, 0, []
+    for place, word in hits:
+        weight += 0 if held[word] else bits[word]
+        held[word] += 1
+        while hits[low][0] <= place - len(bare) * 5 // 4 - 3:
+            gone = hits[low][1]
+            held[gone] -= 1
+            weight -= 0 if held[gone] else bits[gone]
+            low += 1
+        if weight > best:
+            best, stretches = weight, []
+        if weight == best and len(stretches) < NEAREST and (not stretches or hits[low][0] > stretches[-1][1]):
+            stretches.append((hits[low][0], place))
+    return stretches
 
 
-def tell_difference(written: Sequence[str], quoted: Sequence[str]) -> str:
+def align(written: Sequence[str], sought: Sequence[str]) -> List[Tuple[int, int, int, int]]:
+    """(a, b, c, d): words a to b of a text stand for words c to d of a quote; one for one where they differ by spelling."""
+    from difflib import SequenceMatcher
+    loose, bare, pairs = erase_words(written), erase_words(sought), []
+    for kind, a, b, c, d in SequenceMatcher(None, loose, bare, autojunk=False).get_opcodes():
+        if kind == "equal":
+            pairs += [(a + at, a + at + 1, c + at, c + at + 1) for at in range(b - a)]
+        elif "".join(loose[a:b]) == "".join(bare[c:d]):
+            pairs.append((a, b, c, d))
+        else:  # at an edge of the quote, no more words of the text than of the quote; none for a lone sign
+            room = d - c if any(map(str.isalnum, "".join(sought[c:d]))) else 0
+            a = max(a, b - room) if c == 0 else a
+            b = min(b, a + room) if d == len(sought) else b
+            pairs += [(a, b, c, d)] if a < b or c < d else []
+    return pairs
+
+
+def without_surroundings(written: str, quoted: str, first: bool, last: bool) -> str:
+    """Words of a text without what stands beside a quote in its first and last ones, which a quote need not hold."""
+    if (first and written.endswith(quoted) and not cuts_a_word(written, len(written) - len(quoted))
+            or last and written.startswith(quoted) and not cuts_a_word(written, len(quoted))):
+        return quoted
+    signs = "".join({character for character in written if not character.isalnum()})
+    written = written.lstrip(signs) if first and quoted[:1].isalnum() else written
+    return written.rstrip(signs) if last and quoted[-1:].isalnum() else written
+
+
+def tell_difference(written: str, quoted: str) -> str:
     """`« l'an » y est écrit « l’an » (apostrophe, ' ou ’)`."""
-    one, other = " ".join(written), " ".join(quoted)
-    if not one or not other:
-        return "{} manque à la citation".format(shown(one)) if one else "{} n'y est pas".format(shown(other))
+    if not written or not quoted:
+        return "{} manque à la citation".format(shown(written)) if written else "{} n'y est pas".format(shown(quoted))
     spared: List[str] = []
     for name, _ in reversed(ERASERS):
-        if erase(one, spared + [name]) == erase(other, spared + [name]):
+        if erase(written, spared + [name]) == erase(quoted, spared + [name]):
             spared.append(name)
-    culprits = [name for name, _ in ERASERS if name not in spared]
-    return "{} y est écrit {}{}".format(shown(other), shown(one), " ({})".format(", ".join(culprits)) if erase(one) == erase(other) else "")
-
-
-def trim(changes: Sequence[Tuple[str, int, int, int, int]], sought: Sequence[str]) -> List[Tuple[str, int, int, int, int]]:
-    """Edit operations without the words of the text that stand before and after the quote."""
-    kept = [change for change in changes if change[0] != "delete" or change not in (changes[0], changes[-1])]
-    for edge in {0, len(kept) - 1}:
-        kind, a, b, c, d = kept[edge]
-        room = d - c if "".join(sought[c:d]).isalnum() or kind == "equal" else 0  # what stands for a lone sign is not its double
-        kept[edge] = (kind, max(a, b - room), b, c, d) if edge == 0 else (kind, a, min(b, a + room), c, d)
-    return kept
+    culprits = [name for name, _ in ERASERS if name not in spared] if erase(written) == erase(quoted) else []
+    return "{} y est écrit {}{}".format(shown(quoted), shown(written), " ({})".format(", ".join(culprits)) if culprits else "")
 
 
 VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
     ("en octets UTF-8", lambda text: text.encode("utf-8"), lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"), lambda data: bytes(data).decode("utf-16-le", "replace")),
+    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"),
+     lambda data: bytes(data).decode("utf-16-le", "replace")),
     ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
     ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
     ("avec un indicateur d'ordre des octets (BOM) en tête", lambda text: "\ufeff" + text, str),
@@ -2239,8 +2317,9 @@ VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  #
 def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> str:
     """How positions that are wrong in characters would be right; empty when they would not."""
     for name, encode_view, decode_view in VIEWS:
-        view, length = encode_view(whole), len(encode_view(text)) - (name == VIEWS[-1][0])
-        if decode_view(view[start:start + length if end is None else end]).split() == text.split():
+        view, length = encode_view(whole), len(encode_view(text)) - len(encode_view(""))
+        last = start + length if end is None else end
+        if last <= len(view) and decode_view(view[start:last]).split() == text.split():
             return "Elles conviendraient comptées {} : donnez-les en caractères du document.".format(name)
     return ""
 

@@ -152,6 +152,7 @@ class Contexts(TestCase):
                         .endswith(counted.format("avec des fins de ligne CRLF")))
         self.assertTrue(self.fault({"page_content": text, "metadata": {"source": "d", "start_index": byte}}).endswith(counted.format("en octets UTF-8")))
         self.assertIn("BOM", self.fault({"document": "d", "text": "Prime 😀", "start_char": 1, "end_char": 8}))
+        self.assertIn("BOM", self.fault({"document": "d", "text": "Prim", "start_char": 1}))  # no blank after it, and no end
         last = "mois francs."
         self.assertTrue(self.fault({"document": "d", "text": last, "start_char": len(TEXT.encode("utf-8")) - len(last), "end_char": len(TEXT.encode("utf-8"))})
                         .endswith(counted.format("en octets UTF-8")))
