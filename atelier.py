@@ -118,9 +118,6 @@ Verdict = record("Verdict", "fact attempts chosen", """
     A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
 Outcome = record("Outcome", "sent spans verdicts", """
     A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact.""")
-Key = record("Key", "name kind required default", """
-    A member that an object of a file may have; kind is one of the reading's KINDS or SHAPES.""",
-             defaults=(False, None))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -327,16 +324,14 @@ def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iter
         yield start, end, heading
 
 
-Unit = record("Unit", "cut keys", "A way of cutting: its function, whose parameters are its Keys.")
+Unit = record("Unit", "cut shape defaults", """
+    A way of cutting: its function, whose parameters have the shape (a line as of SHAPES) and the defaults.""")
 
-
-WINDOW_KEYS = (Key("size", "count", True), Key("overlap", "position", default=0))
 UNITS = {
-    "words": Unit(cut_words, WINDOW_KEYS),
-    "paragraphs": Unit(cut_paragraphs, ()),
-    "chars": Unit(cut_chars, WINDOW_KEYS),
-    "sections": Unit(cut_sections, (Key("max_chars", "count", True),
-                                    Key("repeat_title", "flag", default=False))),
+    "words": Unit(cut_words, "size!count overlap:position", {"overlap": 0}),
+    "paragraphs": Unit(cut_paragraphs, "", {}),
+    "chars": Unit(cut_chars, "size!count overlap:position", {"overlap": 0}),
+    "sections": Unit(cut_sections, "max_chars!count repeat_title:flag", {"repeat_title": False}),
 }
 
 
@@ -1413,85 +1408,78 @@ def check_characters(text: str, place: str, faults: Faults) -> None:
             what, code, match.start(), mend))
 
 
-# One table of what files may hold, and one walker.  A kind is a line of KINDS (a plain value), a line of SHAPES
-# (an object), `[kind]` (a list), `kind?` (or null); the key `*` stands for all those that a shape does not name.
+# One table of what files may hold, and one walker.  A shape lists the members of an object, `name:kind`, or
+# `name!kind` for one that is required; `*` stands for all the others.  A kind is a line of KINDS (a plain value)
+# or of SHAPES (an object), `[kind]` (a list), `kind?` (or null).
 
 def is_metadata(value: Any) -> bool:
     return isinstance(value, (str, int, float)) or isinstance(value, list) and all(
         isinstance(item, str) for item in value)
 
 
-KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # the test of a value, and what was expected, in French
-    "text": (lambda value: isinstance(value, str), "un texte entre guillemets"),
-    "filled": (lambda value: isinstance(value, str) and value.strip(), "un texte non vide, entre guillemets"),
-    "count": (lambda value: type(value) is int and value >= 1, "un entier d'au moins 1, sans guillemets"),
-    "position": (lambda value: type(value) is int and value >= 0,
-                 "un entier positif ou nul, sans guillemets"),
+def is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_from(least: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and value >= least
+
+
+KINDS: Dict[str, Tuple[Callable[[Any], Any], str]] = {  # the test of a value, and what is expected, in French
+    "text": (is_text, "un texte entre guillemets"),
+    "filled": (lambda value: is_text(value) and value.strip(), "un texte non vide, entre guillemets"),
+    "count": (is_from(1), "un entier d'au moins 1, sans guillemets"),
+    "position": (is_from(0), "un entier positif ou nul, sans guillemets"),
     "flag": (lambda value: isinstance(value, bool), "true ou false"),
-    "texts": (lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    "texts": (lambda value: isinstance(value, list) and all(map(is_text, value)),
               "une liste de textes, entre crochets"),
     "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
     "list": (lambda value: isinstance(value, list), "une liste, entre crochets"),
     "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
     "condition": (lambda value: is_metadata(value) or isinstance(value, dict),
                   "une valeur, ou un objet de « gte », « lte » et « in »"),
-    "bound": (lambda value: isinstance(value, (str, int, float)) and not isinstance(value, bool),
-              "un nombre ou une date ISO"),
+    "bound": (lambda value: is_text(value) or is_number(value), "un nombre ou une date ISO"),
     "choices": (lambda value: isinstance(value, list) and value and all(
         isinstance(item, (str, int, float)) for item in value), "une liste de valeurs, non vide"),
-    "revision": (lambda value: value is None or type(value) is int or isinstance(value, str),
+    "revision": (lambda value: value is None or type(value) is int or is_text(value),
                  "un entier, un texte ou null"),
-    "stage": (lambda value: value in list(STAGE), "une étape de perte"),
+    "stage": (lambda value: is_text(value) and value in STAGE, "une étape de perte"),
     "any": (lambda value: True, ""),
 }
 SHAPES = {
-    "case": (Key("title", "text"), Key("description", "text"), Key("filters", "filters"),
-             Key("settings", "settings"), Key("variants", "[variant]"), Key("documents", "[document]", True),
-             Key("facts", "[fact]", True), Key("questions", "[question]", True)),
-    "settings": (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"),
-                 Key("index_titles", "flag")),
-    "filters": (Key("*", "condition"),),
-    "operators": (Key("gte", "bound"), Key("lte", "bound"), Key("in", "choices")),
-    "variant": (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"),
-                Key("*", "any")),
-    "document": (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"),
-                 Key("file", "filled"), Key("sections", "[section]"), Key("structure", "filled"),
-                 Key("*", "metadata")),
-    "section": (Key("title", "text"), Key("text", "filled", True), Key("*", "metadata")),
-    "fact": (Key("id", "filled", True), Key("document", "filled"), Key("quote", "filled"),
-             Key("start", "position"), Key("any_of", "[quote]")),
-    "quote": (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position")),
-    "question": (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"),
-                 Key("required_facts", "texts"), Key("filters", "filters"), Key("per_document", "count"),
-                 Key("set", "filled")),
-    "register": (Key("passages", "[source]"), Key("context", "texts"), Key("context_from", "context_from"),
-                 Key("claims", "[claim]", True)),
-    "source": (Key("id", "filled", True), Key("revision", "revision"), Key("text", "filled", True)),
-    "claim": (Key("id", "filled", True), Key("text", "filled", True), Key("citations", "[citation]", True)),
-    "citation": (Key("passage", "filled", True), Key("revision", "revision"), Key("text", "filled", True),
-                 Key("relation", "filled", True)),
-    "context_from": (Key("report", "filled", True), Key("variant", "filled", True), Key("question", "filled", True)),
+    "case": "title:text description:text filters:filters settings:settings variants:[variant] "
+            "documents![document] facts![fact] questions![question]",
+    "settings": "top_k:count budget_words:count stop_words:texts index_titles:flag",
+    "filters": "*:condition",
+    "operators": "gte:bound lte:bound in:choices",
+    "variant": "id!filled unit!filled question_filters:flag *:any",
+    "document": "id!filled title:text text:filled file:filled sections:[section] structure:filled *:metadata",
+    "section": "title:text text!filled *:metadata",
+    "fact": "id!filled document:filled quote:filled start:position any_of:[quote]",
+    "quote": "document!filled quote!filled start:position",
+    "question": "id!filled text!filled answerable:flag required_facts:texts filters:filters per_document:count "
+                "set:filled",
+    "register": "passages:[source] context:texts context_from:context_from claims![claim]",
+    "source": "id!filled revision:revision text!filled",
+    "claim": "id!filled text!filled citations![citation]",
+    "citation": "passage!filled revision:revision text!filled relation!filled",
+    "context_from": "report!filled variant!filled question!filled",
     # an earlier report, as far as it is read again
-    "report": (Key("case", "case_report", True), Key("settings", "object", True),
-               Key("variants", "[variant_report]", True), Key("*", "any")),
-    "case_report": (Key("sha256", "text", True), Key("documents", "[document_report]", True),
-                    Key("*", "any")),
-    "document_report": (Key("id", "text", True), Key("sha256", "text", True), Key("*", "any")),
-    "variant_report": (Key("id", "text", True), Key("chunking", "object?", True),
-                       Key("question_filters", "flag", True), Key("questions", "[question_report]", True),
-                       Key("*", "any")),
-    "question_report": (Key("id", "text", True), Key("text", "text", True), Key("filters", "object", True),
-                        Key("per_document", "count?", True),
-                        Key("hits_before_budget", "[part_report]?", True),
-                        Key("context", "[part_report]", True), Key("facts", "[fact_report]", True),
-                        Key("*", "any")),
-    "part_report": (Key("passage", "text", True), Key("text", "text", True), Key("*", "any")),
-    "fact_report": (Key("id", "text", True), Key("loss", "loss_report?", True), Key("document", "text", True),
-                    Key("quote", "text", True), Key("start", "position", True),
-                    Key("alternatives", "[alternative_report]"), Key("*", "any")),
-    "alternative_report": (Key("document", "text", True), Key("quote", "text", True),
-                           Key("start", "position", True), Key("*", "any")),
-    "loss_report": (Key("stage", "stage", True), Key("*", "any")),
+    "report": "case!case_report settings!object variants![variant_report] *:any",
+    "case_report": "sha256!text documents![document_report] *:any",
+    "document_report": "id!text sha256!text *:any",
+    "variant_report": "id!text chunking!object? question_filters!flag questions![question_report] *:any",
+    "question_report": "id!text text!text filters!object per_document!count? hits_before_budget![part_report]? "
+                       "context![part_report] facts![fact_report] *:any",
+    "part_report": "passage!text text!text *:any",
+    "fact_report": "id!text loss!loss_report? document!text quote!text start!position alternatives:[quote_report] "
+                   "*:any",
+    "quote_report": "document!text quote!text start!position *:any",
+    "loss_report": "stage!stage *:any",
 }
 UNSOUND = object()
 
@@ -1544,24 +1532,30 @@ def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> 
     return found if found or not items else UNSOUND
 
 
-def sound_members(value: Tree, keys: Sequence[Key], place: str, faults: Faults) -> Found:
+@lru_cache(None)
+def members_of(shape: str) -> Dict[str, Tuple[str, bool]]:
+    """{name: (kind, whether it is required)} of a shape."""
+    found = re.findall(r"(\S+?)([!:])(\S+)", shape)
+    return {name: (kind, mark == "!") for name, mark, kind in found}
+
+
+def sound_members(value: Tree, shape: str, place: str, faults: Faults) -> Found:
     """The sound members of an object; what is unknown, missing, or of the wrong kind is told."""
-    kinds = {key.name: key.kind for key in keys}
-    others = kinds.pop("*", None)
+    members = members_of(shape)
     found = Found()
     found.place, found.given = place, frozenset(value)
     for name, item in value.items():
         where = "{}.{}".format(place, name if name.strip() else '""').lstrip(".")
-        kind = kinds.get(name, others)
-        if kind is None:
-            faults.add(where, "clé inconnue.", name, kinds)
+        kind, _ = members.get(name if name != "*" else "", members.get("*", ("", False)))
+        if not kind:
+            faults.add(where, "clé inconnue.", name, members)
             continue
         item = sound(item, kind, where, faults)
         if item is not UNSOUND:
             found[name] = item
-    for key in keys:
-        if key.required and key.name not in value:
-            faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(key.name)))
+    for name, (_, required) in members.items():
+        if required and name not in value:
+            faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(name)))
     return found
 
 
@@ -1585,7 +1579,7 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
 
 def other_members(found: Found, shape: str) -> Tree:
     """The members of an object that its shape does not name: metadata."""
-    named = {key.name for key in SHAPES[shape]}
+    named = members_of(SHAPES[shape])
     return {name: value for name, value in found.items() if name not in named}
 
 
@@ -1617,8 +1611,8 @@ def read_variants(case: Found, documents: Documents, faults: Faults) -> Tuple[Va
             if unit:
                 faults.add(item.place + ".unit", "unité {} inconnue.".format(shown(unit)), unit, UNITS)
             continue
-        own = sound_members(other_members(item, "variant"), UNITS[unit].keys, item.place, faults)
-        parameters = {key.name: own.get(key.name, key.default) for key in UNITS[unit].keys}
+        own = sound_members(other_members(item, "variant"), UNITS[unit].shape, item.place, faults)
+        parameters = {name: own.get(name, UNITS[unit].defaults.get(name)) for name in members_of(UNITS[unit].shape)}
         if {"size", "overlap"} <= set(own) and own["overlap"] >= own["size"]:
             faults.add(item.place + ".overlap", "recouvrement {overlap} pour une taille de {size} ; "
                                                 "il doit être plus petit.".format(**own))
