@@ -618,7 +618,7 @@ class Index:
     def _ask(self, terms: Sequence[str], admitted: Optional[FrozenSet[str]]) -> Ranking:
         """The ranking of a question: the last one's is still at hand, with what was added up for it."""
         if admitted != self.admitted[0]:
-            self.admitted = admitted, {self.rows[passage] for passage in admitted or ()}
+            self.admitted = admitted, None if admitted is None else {self.rows[passage] for passage in admitted}
         if self.asked is None or self.asked[:2] != (terms, admitted):
             self.asked = terms, admitted, Ranking([self._find(term) for term in terms], self.admitted[1])
         return self.asked[2]
