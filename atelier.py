@@ -172,11 +172,6 @@ class Outcome(namedtuple("Outcome", "question terms query hits context kept verd
     __slots__ = ()
 
 
-class Sent(namedtuple("Sent", "context hits")):
-    """What an engine sent for a question: [(Passage, words kept)], and [Passage] as found, or None when not told."""
-    __slots__ = ()
-
-
 class Unit(namedtuple("Unit", "cut keys")):
     """A way of cutting: its function, whose parameters are its Keys."""
     __slots__ = ()
@@ -223,7 +218,7 @@ class AtelierError(Exception):
 
 # --- 2. The run, from a case to its report --------------------------------------------------------
 
-def diagnose(case: Case, engines: Mapping[str, Mapping[str, Sent]] = {}, tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
+def diagnose(case: Case, engines: Mapping[str, Mapping[str, Delivery]] = {}, tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
     """The whole report, as a dict ready for JSON; engines are {name: {question id: what was sent}}.
 
     tick is called once a question of a variant is done.
@@ -2005,13 +2000,14 @@ def idle_facts(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[st
 
 
 def invisible_characters(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    holders = [("document", each) for each in case.documents.values()] + [("question", each) for each in case.questions]
-    for kind, holder in holders:
+    holders = [("document", document) for document in case.documents.values()]
+    for kind, holder in holders + [("question", question) for question in case.questions]:
         found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
         for character in dict.fromkeys(found):
             at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
-            yield "{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez ce caractère.".format(
-                kind, shown(holder.id), INVISIBLE[character], ord(character), found.count(character), at)
+            yield ("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, "
+                   "ôtez ce caractère.").format(kind, shown(holder.id), INVISIBLE[character], ord(character),
+                                                found.count(character), at)
 
 
 def doubtful_headings(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -2024,17 +2020,20 @@ def doubtful_headings(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iter
             yield "document {} : aucun article reconnu dans ce contrat ; {}".format(shown(document.id), remedy)
         for number, (_, line) in enumerate(lines_of(document.text), 1):
             if ALMOST_ARTICLE.fullmatch(line) and not ARTICLE.fullmatch(line):
-                yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(shown(document.id), number, shown(line), remedy)
+                yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(
+                    shown(document.id), number, shown(line), remedy)
 
 
 def contexts_beyond_hits(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Engines whose context holds words that their hits do not."""
     for variant in variants:
         for question in variant["questions"] if variant["chunking"] is None else ():
-            hits, sent = ([Span(each["document"], each["start"], each["end"]) for each in question[key] or ()]
-                          for key in ("hits_before_budget", "context"))
-            if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
-                yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(shown(variant["id"]), shown(question["id"]))
+            found, sent = question["hits_before_budget"], question["context"]
+            hits, both = (union(Span(part["document"], part["start"], part["end"]) for part in parts)
+                          for parts in (found or (), [*(found or ()), *sent]))
+            if found is not None and size(hits) < size(both):
+                yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(
+                    shown(variant["id"]), shown(question["id"]))
 
 
 def questions_without_terms(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -2048,21 +2047,24 @@ def questions_without_terms(case: Case, variants: Sequence[Mapping[str, Any]]) -
 def documents_without_filtered_key(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for key in case.settings.filters:
         without = [shown(document.id) for document in case.documents.values()
-                   if not any(key in judged.metadata for judged in document.sections or [document])]
+                   if not any(key in part.metadata for part in document.sections or [document])]
         if without:
-            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, ", ".join(without[:5]) + (", …" if len(without) > 5 else ""))
+            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(
+                key, ", ".join(without[:5]) + ", …" * (len(without) > 5))
 
 
 def idle_variants(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Variants that cut the same passages, and overlaps without effect."""
     alike: Dict[str, List[str]] = {}
     for variant in variants:
-        if variant["passages"] is None:
+        passages = variant["passages"]
+        if passages is None:
             continue  # another engine
-        cutting = json.dumps([variant["passages"], variant["summary"]["words_indexed"], variant["question_filters"]])
+        cutting = json.dumps([passages, variant["summary"]["words_indexed"], variant["question_filters"]])
         alike.setdefault(cutting, []).append(variant["id"])
-        if variant["chunking"].get("overlap") and all(len(passages) == 1 for passages in variant["passages"].values()):
-            yield "variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage.".format(shown(variant["id"]))
+        if variant["chunking"].get("overlap") and all(len(spans) == 1 for spans in passages.values()):
+            yield "variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage.".format(
+                shown(variant["id"]))
     for ids in alike.values():
         if len(ids) > 1:
             yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(ids))
@@ -2077,31 +2079,45 @@ CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_h
 def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Dict[str, Any]:
     """What changed since an earlier report, per variant that both have: facts gained, lost, or lost at another stage.
 
-    differences name, in French, what makes them hard to compare, which is left out; where a document changed nothing is compared.
+    differences name, in French, what makes them hard to compare, which is left out; where a document
+    changed nothing is compared.
     """
-    differences = name_changes("document", *({document["id"]: document["sha256"] for document in each["case"]["documents"]}
-                                             for each in (report, earlier)))
-    comparable = not differences
+    sides = (report, earlier)
+    documents = [{document["id"]: document["sha256"] for document in side["case"]["documents"]} for side in sides]
+    variants = [{variant["id"]: variant for variant in side["variants"]} for side in sides]
+    differences = name_changes("document", *documents)
     differences += name_changes("réglage", report["settings"], earlier["settings"])
-    ours, theirs = ({variant["id"]: variant for variant in each["variants"]} for each in (report, earlier))
-    if comparable:
-        differences += name_changes("variante", *({id: [variant["chunking"], variant["question_filters"]] for id, variant in each.items()}
-                                                  for each in (ours, theirs)))
-    variants = {}
-    for id in ours if comparable else ():
-        if id in theirs:
-            asked, told = ({question["id"]: [question["text"], question["filters"], question["per_document"]] for question in each[id]["questions"]}
-                           for each in (ours, theirs))
-            differences += name_changes("question", asked, told)
-            now, then = (fates(each[id]) for each in (ours, theirs))
-            differences += name_changes("fait exigé", *({" / ".join(key): quote for key, (quote, _) in each.items()} for each in (now, then)))
-            same = [key for key in now if key in then and asked[key[0]] == told.get(key[0]) and now[key][0] == then[key][0]]
-            pairs = [(key, then[key][1], now[key][1]) for key in same if now[key][1] != then[key][1]]
-            variants[id] = {
-                "gained": [list(key) for key, before, after in pairs if not after],
-                "lost": [[*key, after] for key, before, after in pairs if not before],
-                "changed": [[*key, before, after] for key, before, after in pairs if before and after]}
-    return {"sha256": earlier["case"]["sha256"], "differences": list(dict.fromkeys(differences)), "variants": variants}
+    compared = {}
+    if documents[0] == documents[1]:
+        differences += name_changes("variante", *(
+            {name: [variant["chunking"], variant["question_filters"]] for name, variant in side.items()} for side in variants))
+        for name in variants[0]:
+            if name in variants[1]:
+                told, compared[name] = compare_facts(*(side[name]["questions"] for side in variants))
+                differences += told
+    return {"sha256": earlier["case"]["sha256"], "differences": list(dict.fromkeys(differences)), "variants": compared}
+
+
+def compare_facts(*sides: Sequence[Mapping[str, Any]]) -> Tuple[List[str], Dict[str, List[List[str]]]]:
+    """(differences, {gained, lost, changed}) of the questions of two reports, the later first.
+
+    A change is [question id, fact id, the stage or stages that lost the fact]; what is asked otherwise is not compared.
+    """
+    asked = [{question["id"]: [question["text"], question["filters"], question["per_document"]] for question in side}
+             for side in sides]
+    facts = [{(question["id"], fact["id"]): fact for question in side for fact in question["facts"]} for side in sides]
+    quoted = [{" / ".join(key): [[quote["document"], quote["quote"], quote["start"]]
+                                 for quote in fact.get("alternatives", [fact])] for key, fact in side.items()} for side in facts]
+    changes: Dict[str, List[List[str]]] = {"gained": [], "lost": [], "changed": []}
+    for key, fact in facts[0].items():
+        names = key[0], " / ".join(key)
+        if all(side[0][name] == side[1].get(name) for side, name in zip((asked, quoted), names)):
+            before, after = (each["loss"] and each["loss"]["stage"] for each in (facts[1][key], fact))
+            if before and not after:
+                changes["gained"].append([*key])
+            elif before != after:
+                changes["changed" if before else "lost"].append([*key, *filter(None, [before, after])])
+    return name_changes("question", *asked) + name_changes("fait exigé", *quoted), changes
 
 
 def name_changes(kind: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> List[str]:
@@ -2110,29 +2126,22 @@ def name_changes(kind: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) 
     told = {name: "absent{} de la référence" for name in ours if name not in theirs}
     told.update({name: "absent{} de ce rapport" for name in theirs if name not in ours})
     told.update({name: "différent{}" for name in ours if name in theirs and ours[name] != theirs[name]})
-    return ["{} {} : {}".format(kind, shown(name), what.format(mark)) for name, what in told.items()]
-
-
-def fates(variant: Mapping[str, Any]) -> Dict[Tuple[str, str], Tuple[Any, Optional[str]]]:
-    """{(question id, fact id): (its quotes, the stage that lost it)} of a variant."""
-    def quotes(fact):
-        return [[each[key] for key in ("document", "quote", "start")] for each in fact.get("alternatives", [fact])]
-    return {(question["id"], fact["id"]): (quotes(fact), fact["loss"] and fact["loss"]["stage"])
-            for question in variant["questions"] for fact in question["facts"]}
+    return ["{} {} : {}".format(kind, shown(name), problem.format(mark)) for name, problem in told.items()]
 
 
 def format_baseline(baseline: Mapping[str, Any]) -> str:
     """What changed since an earlier report, to print under the table."""
-    lines = ["", "Depuis le rapport de référence"] + ["  attention : {}".format(each) for each in baseline["differences"]]
+    lines = ["", "Depuis le rapport de référence"] + ["  attention : " + sentence for sentence in baseline["differences"]]
     if not baseline["variants"]:
         lines.append("  rien n'est comparé")
-    for id, each in baseline["variants"].items():
-        lines.append("  " + clip("{} : {}, {}, {}".format(id, counted(len(each["gained"]), "preuve gagnée"), counted(len(each["lost"]), "perdue"),
-                                                        counted(len(each["changed"]), "étape changée")), 78))
-        lines += ["    " + clip(text, 76) for text in
-                  ["+ {} · {}".format(*one) for one in each["gained"]]
-                  + ["- {} · {} : {}".format(one[0], one[1], STAGE[one[2]].label) for one in each["lost"]]
-                  + ["~ {} · {} : {}, puis {}".format(one[0], one[1], STAGE[one[2]].label, STAGE[one[3]].label) for one in each["changed"]]]
+    for name, changes in baseline["variants"].items():
+        counts = [counted(len(changes[kind]), noun) for kind, noun in (
+            ("gained", "preuve gagnée"), ("lost", "perdue"), ("changed", "étape changée"))]
+        lines.append("  " + clip("{} : {}".format(name, ", ".join(counts)), 78))
+        for sign, kind in (("+", "gained"), ("-", "lost"), ("~", "changed")):
+            for question, fact, *stages in changes[kind]:
+                told = " : " * bool(stages) + ", puis ".join(STAGE[stage].label for stage in stages)
+                lines.append("    " + clip("{} {} · {}{}".format(sign, question, fact, told), 76))
     return "\n".join(lines) + "\n"
 
 
@@ -2143,333 +2152,383 @@ def parse_report(data: bytes) -> Dict[str, Any]:
         compare_reports(report, report)
         for variant in report["variants"] + []:
             for question in variant["questions"]:
-                [(each["passage"], each["text"] + "") for each in [*(question["hits_before_budget"] or ()), *question["context"]]]
+                [STAGE[fact["loss"]["stage"]] for fact in question["facts"] if fact["loss"]]
+                parts = [*(question["hits_before_budget"] or ()), *question["context"]]
+                [{part["passage"]: part["text"] + ""} for part in parts]
     except (KeyError, TypeError, AttributeError):
-        raise AtelierError("ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.") from None
+        raise AtelierError("ce n'est pas un rapport d'Atelier, ou il est abîmé ; "
+                           "donnez un fichier écrit par --output.") from None
     return report
 
 
 # --- 14. Engines: what others sent, to the same evaluator -----------------------------------------
 
-class Row(namedtuple("Row", "tool text document start end")):
-    """Where a tool's record holds its text, its document and the characters where it starts and ends; a dot goes inside."""
+class Delivery(namedtuple("Delivery", "context hits")):
+    """What an engine sent for a question: [(Passage, words kept)], and [Passage] as found, or None when not told."""
     __slots__ = ()
 
 
-ROWS = (
-    Row("Atelier", "text", "document", "start_char", "end_char"),
-    Row("LangChain", "page_content", "metadata.source", "metadata.start_index", None),
-    Row("LangChain, to_json", "kwargs.page_content", "kwargs.metadata.source", "kwargs.metadata.start_index", None),
-    Row("LlamaIndex", "text", "ref_doc_id", "start_char_idx", "end_char_idx"),
-    Row("LlamaIndex, to_dict", "text", "relationships.1.node_id", "start_char_idx", "end_char_idx"),
-    Row("LlamaIndex, with score", "node.text", "node.relationships.1.node_id", "node.start_char_idx", "node.end_char_idx"),
-    Row("Haystack", "content", "meta.source_id", "meta.split_idx_start", None),
-    Row("Haystack, flat", "content", "source_id", "split_idx_start", None),
-    Row("Chonkie, semchunk", "text", "document", "start_index", "end_index"),
-)
-LINE_NAMES = {"question": ("question", "user_input"), "context": ("context", "retrieved_contexts")}  # ragas: the second ones
+RECORDS = {  # where a tool's record holds its text, its document, its first and last characters; a dot goes inside
+    "Atelier": ("text", "document", "start_char", "end_char"),
+    "LangChain": ("page_content", "metadata.source", "metadata.start_index", None),
+    "LangChain, to_json": ("kwargs.page_content", "kwargs.metadata.source", "kwargs.metadata.start_index", None),
+    "LlamaIndex": ("text", "ref_doc_id", "start_char_idx", "end_char_idx"),
+    "LlamaIndex, to_dict": ("text", "relationships.1.node_id", "start_char_idx", "end_char_idx"),
+    "LlamaIndex, with score": ("node.text", "node.relationships.1.node_id", "node.start_char_idx", "node.end_char_idx"),
+    "Haystack": ("content", "meta.source_id", "meta.split_idx_start", None),
+    "Haystack, flat": ("content", "source_id", "split_idx_start", None),
+    "Chonkie, semchunk": ("text", "document", "start_index", "end_index"),
+}
+QUESTION_NAMES, CONTEXT_NAMES = ("question", "user_input"), ("context", "retrieved_contexts")  # ragas: the second ones
+BLANK = b"\xef\xbb\xbf \t\r\n\v\f"  # a BOM's bytes, and those of white space
 
 
-def look_up(record: Mapping[str, Any], path: Optional[str]) -> Any:
+def look_up(record: Mapping[str, Any], path: str) -> Any:
     """The value at a dotted path; None when there is none."""
-    for name in path.split(".") if path else ():
-        record = record.get(name) if isinstance(record, dict) else None
-    return record if path else None
+    found: Any = record
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
-def field(record: Mapping[str, Any], role: str) -> Any:
-    """The value that plays a role in a record, whatever the tool."""
-    return next((value for row in ROWS for value in [look_up(record, getattr(row, role))] if value is not None), None)
+def read_fields(record: Mapping[str, Any]) -> List[Any]:
+    """The text, document, start and end of a record, whatever the tool; None for what it does not say."""
+    return [next((value for path in dict.fromkeys(filter(None, paths)) for value in [look_up(record, path)]
+                  if value is not None), None) for paths in zip(*RECORDS.values())]
 
 
-class Sources:
-    """What records may come from: the documents of a case and the passages of its variants, cut when first asked for."""
+def by_name(pairs: Iterable[Tuple[str, str]]) -> Dict[str, List[str]]:
+    """{name, white space folded: the ids of all that bears it}."""
+    names: Dict[str, List[str]] = {}
+    for name, bearer in pairs:
+        names.setdefault(" ".join(name.split()), []).append(bearer)
+    return names
 
-    def __init__(self, case: Case):
-        self.case = case
+
+class Corpus:
+    """What records may come from, by name: a case's documents and questions, and its variants' passages.
+
+    cutting_of(variant id) is the variant's Cutting; warnings gathers sentences on files that are read all the same.
+    """
+
+    def __init__(self, case: Case, cutting_of: Callable[[str], Cutting]):
+        self.case, self.cutting_of = case, cutting_of
         self.texts = FoldedTexts(case.documents)
         self.questions = {question.id: question for question in case.questions}
-        self.by_text = {" ".join(question.text.split()): question.id for question in case.questions}
+        self.question_texts = by_name((question.text, question.id) for question in case.questions)
+        self.files = by_name((document.file, name) for name, document in case.documents.items() if document.file)
         self.warnings: List[str] = []
-        self.names = {**{document.file: id for id, document in case.documents.items() if document.file}, **{id: id for id in case.documents}}
-        self.cutting = lru_cache(None)(lambda id: next(cut(case.documents, variant) for variant in case.variants if variant.id == id))
 
     def document(self, name: Any) -> Document:
-        if not isinstance(name, str) or name not in self.names:
-            raise AtelierError("document {} inconnu. {}".format(shown(name), suggestion(str(name), self.names)))
-        return self.case.documents[self.names[name]]
+        """A document by its id, else by its file."""
+        return self.case.documents[find_id("document {} inconnu", name, self.case.documents, self.files)]
+
+    def question(self, name: Any, by_text: bool) -> str:
+        """The id of a question, given as such, or by its text."""
+        return find_id("question {} inconnue", name, self.questions, self.question_texts if by_text else {})
 
     def passage(self, name: Any) -> Passage:
         """`fixe_48_0/frais#0003`."""
         ids = [variant.id for variant in self.case.variants]
-        variant = next((id for id in ids if str(name).startswith(id + "/")), None)
-        if variant is None and isinstance(name, str) and "/" in name:
-            raise AtelierError("variante {} inconnue. {}".format(shown(name.split("/")[0]), suggestion(name.split("/")[0], ids)))
+        text = name if isinstance(name, str) else ""
+        variant = max((known for known in ids if text.startswith(known + "/")), key=len, default=None)
+        if variant is None and "/" in text:
+            raise AtelierError("variante {} inconnue. {}".format(
+                shown(text.split("/")[0]), suggestion(text.split("/")[0], ids)))
         if variant is None:
             raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans --export.".format(shown(name)))
-        by_id = self.cutting(variant).by_id
-        id = name[len(variant) + 1:]
-        if id not in by_id:
-            raise AtelierError("passage {} inconnu de la variante {}. {}".format(shown(id), shown(variant), suggestion(id, by_id)))
-        return by_id[id]._replace(id=name)
+        by_id, own = self.cutting_of(variant).by_id, text[len(variant) + 1:]
+        if own not in by_id:
+            raise AtelierError("passage {} inconnu de la variante {}. {}".format(
+                shown(own), shown(variant), suggestion(own, by_id)))
+        return by_id[own]._replace(id=name)
 
 
-def resolve(record: Any, sources: Sources) -> Tuple[Passage, int]:
+def find_id(unknown: str, name: Any, ids: Iterable[str], aliases: Mapping[str, Sequence[str]]) -> str:
+    """The id that a name stands for: an id, else the alias of one thing alone; unknown says that there is none."""
+    text = name if isinstance(name, str) else ""
+    found = [text] if text in ids else aliases.get(" ".join(text.split()), ())
+    if len(found) > 1:
+        raise AtelierError("{} est le nom commun de {} ; donnez l'identifiant.".format(
+            shown(name), " et ".join(map(shown, found))))
+    if not found:
+        raise AtelierError((unknown + ". {}").format(shown(name), suggestion(str(name), [*ids, *aliases])))
+    return found[0]
+
+
+def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
     """(passage, words kept) of a record; AtelierError (a sentence without file) when it is not what it says."""
     record = {"text": record} if isinstance(record, str) else record
     if not isinstance(record, dict):
         raise AtelierError("passage attendu : un texte ou un objet ; trouvé : {}.".format(shown(record)))
-    text, heading = field(record, "text"), record.get("heading") or ""
+    (text, name, start, end), heading = read_fields(record), record.get("heading") or ""
     if text is not None and not (isinstance(text, str) and text.strip()):
         raise AtelierError("texte attendu, non vide ; trouvé : {}.".format(shown(text)))
     if not isinstance(heading, str):
         raise AtelierError("« heading » attend un texte ; trouvé : {}.".format(shown(heading)))
     if "passage" in record:
-        passage = sources.passage(record["passage"])
-        return passage, passage.words if text is None else count_prefix(text, passage, sources)
-    name = field(record, "document")
+        passage = corpus.passage(record["passage"])
+        return passage, passage.words if text is None else count_prefix(text, passage, corpus)
     if name is None and text is None:
         raise AtelierError("ni « passage », ni « document », ni texte : d'où vient ce passage ?")
-    document = None if name is None else sources.document(name)
-    limits = find_limits(record, document, text)
-    if limits is None:
-        document, limits = locate_text(text, document, sources)
+    document = None if name is None else corpus.document(name)
+    in_words = start is None and end is None and bool({"start", "end"} & set(record))
+    if in_words:
+        start, end = record.get("start"), record.get("end")
+    if text is not None and (start in (None, -1) or (start, end) == (0, 0)):  # unknown
+        document, limits = locate_text(text, document, corpus)
+    elif document is None:
+        raise AtelierError("des positions sans document ; ajoutez « document ».")
+    else:
+        limits = check_positions(start, end, in_words, document, text)
     passage = make_passage(document, "{}:{}-{}".format(document.id, *limits), *limits, heading)
     return passage, passage.words
 
 
-def count_prefix(text: str, passage: Passage, sources: Sources) -> int:
+def count_prefix(text: str, passage: Passage, corpus: Corpus) -> int:
     """How many words of a passage a text keeps, which must be its first ones."""
-    words, whole = text.split(), text_of(sources.case.documents, passage).split()
+    words, whole = text.split(), text_of(corpus.case.documents, passage).split()
     if words != whole[:len(words)]:
         raise AtelierError("ce texte n'est pas le début du passage {} : {}.".format(shown(passage.id), shown(text)))
     return len(words)
 
 
-def find_limits(record: Mapping[str, Any], document: Optional[Document], text: Optional[str]) -> Optional[Tuple[int, int]]:
-    """The (start, end) characters that a record tells, checked against its text; None when they are unknown."""
-    start, end, unit, length = field(record, "start"), field(record, "end"), "caractères", len(document.text) if document else 0
-    if start is None and end is None and {"start", "end"} & set(record):
-        start, end, unit, length = record.get("start"), record.get("end"), "mots", len(document.starts) if document else 0
-    if text is not None and (start in (None, -1) or (start, end) == (0, 0)):
-        return None
-    if document is None:
-        raise AtelierError("des positions sans document ; ajoutez « document ».")
-    if end is None and text is not None and unit == "caractères":
-        end = start + len(text) if is_integer(start) else None
+def check_positions(start: Any, end: Any, in_words: bool, document: Document, text: Optional[str]) -> Tuple[int, int]:
+    """The (start, end) characters that positions tell; AtelierError when they are none, or not those of the text."""
+    known_end, unit, length = end, "caractères", len(document.text)
+    if in_words:
+        unit, length = "mots", len(document.starts)
+    elif end is None and text is not None and is_integer(start):
+        end = start + len(text)
     if not (is_integer(start) and is_integer(end) and 0 <= start < end):
         raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(shown(start), shown(end)))
-    if end > length and (text is None or not explain_positions(text, document.text, start, field(record, "end"))):
-        raise AtelierError("positions {} à {} hors du document {}, qui compte {} {}.".format(start, end, shown(document.id), length, unit))
-    if unit == "mots":
-        start, end = document.starts[start], document.ends[end - 1]
-    if text is not None and text.split() != document.text[start:end].split():
-        raise AtelierError("le texte {} n'est pas celui des positions {} à {} de {} : {}. {}".format(
-            shown(text), start, end, shown(document.id), shown(document.text[start:end]),
-            explain_positions(text, document.text, start, field(record, "end"))).rstrip())
-    return start, end
+    hint = ""
+    if end <= length:
+        limits = (document.starts[start], document.ends[end - 1]) if in_words else (start, end)
+        there = document.text[slice(*limits)]
+        if text is None or text.split() == there.split():
+            return limits
+    if text is not None and not in_words:
+        hint = explain_positions(text, document.text, start, known_end)
+        there = document.text[start:end]
+    if end > length and not hint:
+        raise AtelierError("positions {} à {} hors du document {}, qui compte {} {}.".format(
+            start, end, shown(document.id), length, unit))
+    raise AtelierError("le texte {} n'est pas celui des positions {} à {} de {} : {}. {}".format(
+        shown(text), start, end, shown(document.id), shown(there), hint).rstrip())
 
 
-def locate_text(text: str, document: Optional[Document], sources: Sources) -> Tuple[Document, Tuple[int, int]]:
+def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tuple[Document, Tuple[int, int]]:
     """The one place of a text, white space folded, edges anywhere, in a document or in the whole corpus."""
-    needle, places = " ".join(text.split()), []
-    for each in [document] if document else sources.case.documents.values():
-        folded = sources.texts[each.id]
-        at = folded.text.find(needle)
-        while at >= 0 and len(places) <= LISTED_PLACES:
-            places.append((each, at))
-            at = folded.text.find(needle, at + 1)
+    needle = " ".join(text.split())
     where = "dans {}".format(shown(document.id)) if document else "dans le corpus"
+    places = []
+    for home in [document] if document else corpus.case.documents.values():
+        folded = corpus.texts[home.id].text
+        at = folded.find(needle)
+        while at >= 0 and len(places) < 2:
+            places.append((home, at))
+            at = folded.find(needle, at + 1)
     if not places:
-        raise AtelierError("le texte {} n'est pas {}. {}".format(shown(text), where, explain_absence(needle, sources.texts[document.id]) if document
-                                                             else "Les mots ajoutés devant vont dans « heading »."))
+        raise AtelierError("le texte {} n'est pas {}. {}".format(
+            shown(text), where, explain_absence(needle, corpus.texts[document.id]) if document
+            else "Les mots ajoutés devant vont dans « heading »."))
     if len(places) > 1:
         raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(shown(text), where))
-    (found, at), (folded, end) = places[0], (sources.texts[places[0][0].id], places[0][1] + len(needle))
-    first, last = bisect_right(folded.starts, at) - 1, bisect_right(folded.starts, end - 1) - 1
-    return found, (found.starts[first] + at - folded.starts[first], found.starts[last] + end - folded.starts[last])
+    home, at = places[0]
+    starts, last = corpus.texts[home.id].starts, at + len(needle) - 1
+    first_word, last_word = bisect_right(starts, at) - 1, bisect_right(starts, last) - 1
+    return home, (home.starts[first_word] + at - starts[first_word], home.starts[last_word] + last - starts[last_word] + 1)
 
 
-def read_contexts(lines: Iterable[bytes], name: str, sources: Sources, taken: Iterable[str]) -> Dict[str, Dict[str, Sent]]:
-    """{engine: {question id: Sent}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
+def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
+                  taken: Iterable[str]) -> Dict[str, Dict[str, Delivery]]:
+    """{engine: {question id: Delivery}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
 
     taken: the names that no engine may bear.  Raises AtelierError with all the faults of the file.
     """
-    faults, engines = Faults(name), {}
+    faults, engines, ranking = Faults(name), {}, []
     stem = os.path.splitext(os.path.basename(name))[0]
     for place, value in parse_lines(lines, faults):
-        if isinstance(value, Run):
-            engines.setdefault(stem, {}).update(read_run(value, sources, faults))
+        if isinstance(value, tuple):
+            ranking.append((place, value))
             continue
-        read = read_line(value, place, stem, sources, faults)
-        if read:
-            engine, question, sent = read
-            if question in engines.setdefault(engine, {}):
-                faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(shown(question), shown(engine)))
-            engines[engine][question] = sent
+        engine, question, delivery = read_line(value, place, stem, corpus, faults) or (None,) * 3
+        if engine is not None and question in engines.setdefault(engine, {}):
+            faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(
+                shown(question), shown(engine)))
+        elif engine is not None:
+            engines[engine][question] = delivery
+    if ranking:
+        engines[stem] = read_ranking(ranking, corpus, faults)
     sound = not faults.sentences
-    for engine, sent in engines.items():
+    if sound and not engines:
+        faults.add("", "aucune ligne ; donnez un objet par ligne, une liste JSON ou un classement TREC.")
+    for engine, deliveries in engines.items():
         if engine in taken:
-            faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; donnez-lui-en un autre.".format(shown(engine)))
-        absent = [shown(question.id) for question in sources.case.questions if question.answerable and question.id not in sent]
+            faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; "
+                           "donnez-lui-en un autre.".format(shown(engine)))
+        absent = [shown(question.id) for question in corpus.case.questions
+                  if question.answerable and question.id not in deliveries]
         if absent and sound:
             faults.add("", "moteur {} : aucune ligne pour {} ; ajoutez-la, fût-elle de contexte vide.".format(
-                shown(engine), ", ".join(absent[:5]) + (", …" if len(absent) > 5 else "")))
-    if not engines and not faults.sentences:
-        faults.add("", "aucune ligne ; donnez un objet par ligne, une liste JSON ou un classement TREC.")
+                shown(engine), ", ".join(absent[:5]) + ", …" * (len(absent) > 5)))
     faults.check()
     return engines
 
 
-class Run(namedtuple("Run", "lines")):
-    """The (place, columns) of a TREC run."""
-    __slots__ = ()
-
-
 def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, Any]]:
-    """The (place, value) of each record of a file, one at a time; a TREC run is one value."""
-    filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    number, line = next(filled, (0, b""))
-    start = line.lstrip(b"\xef\xbb\xbf \t")[:1]
-    if start == b"[":
+    """The (place, value) of each record of a file, one at a time; a line of a TREC run is a tuple of columns."""
+    lines, head = iter(lines), []
+    for line in lines:
+        head.append(line)
+        if line.strip(BLANK):
+            break
+    form = head[-1].lstrip(BLANK)[:1] if head else b""
+    if form == b"[":
         try:
-            tree = parse_json(decode(b"\n" * (number - 1) + line + b"".join(line for _, line in filled)))
+            tree = parse_json(decode(b"".join(chain(head, lines))))
         except AtelierError as error:
             faults.extend("", error)
             return
         check_tree(tree, faults)
         yield from (("[{}]".format(number), value) for number, value in enumerate(tree))
         return
-    columns = []
-    for number, line in chain([(number, line)] if number else (), filled):
-        place = "ligne {}".format(number)
+    for number, line in enumerate(chain(head, lines), 1):
+        if not line.strip(BLANK):
+            continue
+        place, text = "ligne {}".format(number), ""
         try:
-            text = ""
             text = decode(line).strip()
-            value = parse_json(text) if start == b"{" else columns.append((place, text.split()))
+            value = parse_json(text) if form == b"{" else tuple(text.split())
         except AtelierError as error:
-            cause = str(error).replace("ligne 1, ", "") if "JSON" in str(error) else "ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."
-            faults.add(place, cause + (" Un objet tient sur une ligne, ou dans une liste." if text == "{" else ""))
+            cause = re.sub("octet.*?: |ligne 1, ", "", str(error), count=1)
+            faults.add(place, cause + " Un objet tient sur une ligne, ou dans une liste." * (text == "{"))
             if text == "{":
                 return
             continue
-        if start == b"{":
-            check_tree(value, faults, place)
-            yield place, value
-    if columns:
-        yield "", Run(columns)
+        check_tree(value, faults, place)
+        yield place, value
 
 
-def read_line(value: Any, place: str, stem: str, sources: Sources, faults: Faults) -> Optional[Tuple[str, str, Sent]]:
+def read_line(line: Any, place: str, stem: str, corpus: Corpus, faults: Faults) -> Optional[Tuple[str, str, Delivery]]:
     """(engine, question id, what was sent) of a line; None, and faults, when it is not sound."""
-    if not fits(value, "object", place, faults):
+    if not fits(line, "object", place, faults):
         return None
-    found = {role: next((value[name] for name in names if name in value), None) for role, names in LINE_NAMES.items()}
-    engine, before = value.get("engine", stem), len(faults.sentences)
-    question = found["question"]
-    if "question" not in value and isinstance(question, str):
-        question = sources.by_text.get(" ".join(question.split()), question)
+    before, engine, question = len(faults.sentences), line.get("engine", stem), ""
+    asked, sent = (next((name for name in names if name in line), names[0]) for names in (QUESTION_NAMES, CONTEXT_NAMES))
     if not (isinstance(engine, str) and engine.strip()):
         faults.add(place, "« engine » attend un texte ; trouvé : {}.".format(shown(engine)))
-    if not isinstance(question, str) or question not in sources.questions:
-        faults.add(place, "question {} inconnue. {}".format(
-            shown(question), suggestion(str(question), sources.questions if "question" in value else sources.by_text)))
-    passages = {}
-    for key, records in (("context", found["context"]), ("hits", value.get("hits"))):
-        if key == "context" and not set(LINE_NAMES["context"]) & set(value):
-            faults.add(place, "la clé « context » manque ; ajoutez-la.")
-            continue
-        if not isinstance(records, list) and not (key == "hits" and records is None):
-            faults.add(place, "« {} » attend une liste ; trouvé : {}.".format(key, shown(records)))
-            continue
-        passages[key] = None if records is None else []
-        for number, record in enumerate(records or ()):
-            try:
-                passages[key].append(resolve(record, sources))
-            except AtelierError as error:
-                faults.extend("{} : {}[{}]".format(place, key, number), error)
+    try:
+        question = corpus.question(line.get(asked), by_text=asked != "question")
+    except AtelierError as error:
+        faults.extend(place, error)
+    if sent not in line:
+        faults.add(place, "la clé « context » manque ; ajoutez-la.")
+    context = read_passages(line.get(sent, []), sent, place, corpus, faults)
+    hits = None if line.get("hits") is None else read_passages(line["hits"], "hits", place, corpus, faults)
     if len(faults.sentences) > before:
         return None
-    return engine, question, Sent(passages["context"], passages["hits"] and [passage for passage, _ in passages["hits"]])
+    return engine, question, Delivery(context, hits and [passage for passage, _ in hits])
 
 
-def read_run(run: Run, sources: Sources, faults: Faults) -> Dict[str, Sent]:
-    """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank; the context is assembled here."""
-    found: Dict[str, List[Tuple[float, int, Passage]]] = {}
-    for place, columns in run.lines:
+def read_passages(records: Any, key: str, place: str, corpus: Corpus, faults: Faults) -> List[Tuple[Passage, int]]:
+    """The (passage, words kept) of the records of a line's key."""
+    passages = []
+    if not isinstance(records, list):
+        faults.add(place, "« {} » attend une liste ; trouvé : {}.".format(key, shown(records)))
+        return passages
+    for number, record in enumerate(records):
         try:
-            question, _, passage, rank, score, _ = columns
-            ranked = -float(score), int(rank), sources.passage(passage)
-            if not abs(ranked[0]) < float("inf"):
+            passages.append(read_passage(record, corpus))
+        except AtelierError as error:
+            faults.extend("{} : {}[{}]".format(place, key, number), error)
+    return passages
+
+
+def read_ranking(rows: Iterable[Tuple[str, Tuple[str, ...]]], corpus: Corpus, faults: Faults) -> Dict[str, Delivery]:
+    """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank.
+
+    The context is assembled here, with the case's top_k and budget.
+    """
+    found: Dict[str, Dict[str, Tuple[float, int, Passage]]] = {}
+    for place, columns in rows:
+        try:
+            question, _, name, rank, score, _ = columns
+            entry = -float(score), int(rank), corpus.passage(name)
+            if not abs(entry[0]) < float("inf"):
                 raise ValueError(score)
+            ranked = found.setdefault(corpus.question(question, by_text=False), {})
+            if name in ranked:
+                raise AtelierError("passage {} donné deux fois pour {} ; gardez-en un.".format(shown(name), shown(question)))
+            ranked[name] = entry
         except ValueError:
-            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : {}.".format(
-                shown(" ".join(columns))))
-            continue
+            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; "
+                              "trouvé : {}.".format(shown(" ".join(columns))))
         except AtelierError as error:
             faults.extend(place, error)
-            continue
-        if question not in sources.questions:
-            faults.add(place, "question {} inconnue. {}".format(shown(question), suggestion(question, sources.questions)))
-        elif any(ranked[2].id == other.id for _, _, other in found.setdefault(question, [])):
-            faults.add(place, "passage {} donné deux fois pour {} ; gardez-en un.".format(shown(passage), shown(question)))
-        else:
-            found[question].append(ranked)
-    sent = {}
-    for question, ranked in found.items():
-        if sorted(ranked, key=lambda each: each[:2]) != sorted(ranked, key=lambda each: each[1]):
-            sources.warnings.append("question {} : les rangs du classement contredisent ses scores ; ce sont les scores qui font foi, "
-                                    "le plus grand d'abord.".format(shown(question)))
-        hits = [passage for _, _, passage in sorted(ranked, key=lambda each: each[:2])][:sources.case.settings.top_k]
-        kept = assemble([passage.words for passage in hits], sources.case.settings.budget_words)
-        sent[question] = Sent([(passage, words) for passage, words in zip(hits, kept) if words], hits)
-    return sent
+    deliveries, settings = {}, corpus.case.settings
+    for question, entries in found.items():
+        ranked = sorted(entries.values(), key=lambda entry: entry[:2])
+        if any(one[1] > other[1] for one, other in zip(ranked, ranked[1:])):
+            corpus.warnings.append("question {} : les rangs du classement contredisent ses scores ; ce sont les scores qui "
+                                   "font foi, le plus grand d'abord.".format(shown(question)))
+        hits = [passage for _, _, passage in ranked[:settings.top_k]]
+        kept = assemble([passage.words for passage in hits], settings.budget_words)
+        deliveries[question] = Delivery([(passage, words) for passage, words in zip(hits, kept) if words], hits)
+    return deliveries
 
 
-def diagnose_engine(case: Case, name: str, sent: Mapping[str, Sent]) -> Dict[str, Any]:
+def diagnose_engine(case: Case, name: str, deliveries: Mapping[str, Delivery]) -> Dict[str, Any]:
     """An engine's part of the report: a variant's, None where an engine has no figure."""
-    outcomes = [follow_engine(case, question, sent.get(question.id, Sent([], None))) for question in case.questions]
-    described = [describe_outcome(case.documents, lambda *kept: text_of(case.documents, *kept), *pair) for pair in zip(case.questions, outcomes)]
+    outcomes = [follow_engine(case, question, deliveries.get(question.id, Delivery([], None))) for question in case.questions]
+    described = [describe_outcome(case.documents, lambda *kept: text_of(case.documents, *kept), *pair)
+                 for pair in zip(case.questions, outcomes)]
     for question in described:
-        over = question["words_sent"] - case.settings.budget_words
-        question["over_budget"] = max(0, over)
-    return {"id": name, "chunking": None, "question_filters": True, **summarize_sets(case, None, outcomes), "passages": None, "questions": described}
+        question["over_budget"] = max(0, question["words_sent"] - case.settings.budget_words)
+    return {"id": name, "chunking": None, "question_filters": True, **summarize_sets(case, None, outcomes),
+            "passages": None, "questions": described}
 
 
-def follow_engine(case: Case, question: Question, sent: Sent) -> Outcome:
+def follow_engine(case: Case, question: Question, delivery: Delivery) -> Outcome:
     """Judge each fact that a question requires on what an engine sent."""
-    context = [Hit(rank, passage, None, kept) for rank, (passage, kept) in enumerate(sent.context, 1)]
-    by_id = {passage.id: passage for passage, _ in sent.context}
-    spans = kept_spans(by_id, [Kept(hit.passage.id, hit.kept) for hit in context])
-    merged: Dict[str, List[Span]] = {}
-    for span in union(span for span in spans if span.start < span.end):
-        merged.setdefault(span.document, []).append(span)
-
-    def count_kept(span):
-        shared = overlapping(merged.get(span.document, ()), span.start, span.end)
-        return sum(min(span.end, each.end) - max(span.start, each.start) for each in shared)
-    hits = None if sent.hits is None else [Hit(rank, passage, None, count_kept(passage.span)) for rank, passage in enumerate(sent.hits, 1)]
+    context = [Hit(rank, passage, None, kept) for rank, (passage, kept) in enumerate(delivery.context, 1)]
+    spans = [span for hit in context for span in kept_spans({hit.passage.id: hit.passage}, [Kept(hit.passage.id, hit.kept)])]
+    count = count_sent(spans)
+    hits = None if delivery.hits is None else [
+        Hit(rank, passage, None, count(passage.span)) for rank, passage in enumerate(delivery.hits, 1)]
     conditions = [case.settings.filters, question.filters]
 
     def lose(quote, missing):
         document = case.documents[quote.span.document]
-        judged = overlapping(document.sections, document.starts[quote.span.start], document.ends[quote.span.end - 1]) or [document]
-        return find_loss(Trip(quote.span, missing, (), (), hits, lambda id: None, case.settings.budget_words, breaks(conditions, judged)), ENGINE_STAGES)
+        judged = overlapping(document.sections, document.starts[quote.span.start],
+                             document.ends[quote.span.end - 1]) or [document]
+        return find_loss(Trip(quote.span, missing, (), (), hits, lambda passage: None, case.settings.budget_words,
+                              breaks(conditions, judged)), ENGINE_STAGES)
     verdicts = [judge(case.facts[fact], case.documents, spans, lose) for fact in question.required_facts]
     return Outcome(question._replace(per_document=None), None, None, hits, context, spans, verdicts, None)  # its ranks are its own
 
 
-def export_passages(case: Case) -> Iterator[str]:
+def count_sent(spans: Iterable[Span]) -> Callable[[Span], int]:
+    """How many words of a span some others hold."""
+    merged: Dict[str, List[Span]] = {}
+    for span in union(span for span in spans if span.start < span.end):
+        merged.setdefault(span.document, []).append(span)
+    return lambda span: sum(min(span.end, part.end) - max(span.start, part.start)
+                            for part in overlapping(merged.get(span.document, ()), span.start, span.end))
+
+
+def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterator[str]:
     """A JSON line for each passage of each variant, for another engine to index exactly these."""
     for variant in case.variants:
-        for name, passages in cut(case.documents, variant).by_document.items():
-            document = case.documents[name]
-            for passage in passages:
-                sections = sections_of(document, passage)
-                yield encode({
-                    "id": "{}/{}".format(variant.id, passage.id), **passage.span._asdict(), "start_char": passage.start, "end_char": passage.end,
-                    "text": text_of(case.documents, passage), "title": document.label,
-                    "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
+        for passage in cutting_of(variant.id).by_id.values():
+            document = case.documents[passage.span.document]
+            sections = sections_of(document, passage)
+            yield encode({
+                "id": "{}/{}".format(variant.id, passage.id), **passage.span._asdict(),
+                "start_char": passage.start, "end_char": passage.end,
+                "text": text_of(case.documents, passage), "title": document.label,
+                "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
 # --- 15. Citations: a register to three fractions -------------------------------------------------
@@ -2489,38 +2548,6 @@ CITATION_KEYS = (Key("passage", "filled", True), Key("revision", "revision"), Ke
 FROM_KEYS = (Key("report", "filled", True), Key("variant", "filled", True), Key("question", "filled", True))
 
 
-class Source(namedtuple("Source", "revision text given")):
-    """A passage of a register: given tells that it was in the context."""
-    __slots__ = ()
-
-
-class Citation(namedtuple("Citation", "passage revision text relation status same_content duplicate")):
-    """A claim's citation, judged; same_content (None but for a revision_mismatch) tells whether only the number changed."""
-    __slots__ = ()
-
-
-def same_text(one: str, other: str) -> bool:
-    """To the letter, line ends apart."""
-    return one.splitlines() == other.splitlines()
-
-
-def judge_citation(sources: Mapping[str, Source], passage: str, revision: Any, text: str) -> Tuple[str, Optional[bool]]:
-    """(status, same_content): the first status that holds."""
-    source = sources.get(passage)
-    if source is None or not source.given:
-        return "source_missing" if source is None else "not_in_context", None
-    same = same_text(source.text, text)
-    if source.revision != revision:
-        return "revision_mismatch", same
-    return "valid" if same else "content_mismatch", None
-
-
-def judge_claim(citations: Iterable[Citation]) -> str:
-    """supported by a valid citation that supports; else review when a valid one is under review; else unsupported."""
-    relations = {citation.relation for citation in citations if citation.status == "valid"}
-    return "supported" if "supports" in relations else "review" if "review" in relations else "unsupported"
-
-
 def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Dict[str, Any]:
     """The `citations` of a register's report; name is the file's, read gives the bytes of a report that it names.
 
@@ -2534,14 +2561,16 @@ def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Dic
         faults.check()
     check_tree(tree, faults)
     register = read_object(tree, "", REGISTER_KEYS, faults)
-    sources = read_sources(register, read, faults)
-    claims = [(item.get("id"), read_citations(place, item, sources, faults)) for place, _, item in read_list(register, "claims", CLAIM_KEYS, faults)]
+    texts, sent = read_origins(register, read, faults)
+    claims = [{"id": item.get("id"), "citations": read_citations(place, item, texts, sent, faults)}
+              for place, _, item in read_list(register, "claims", CLAIM_KEYS, faults)]
     faults.check()
     return {"file": os.path.basename(name), "sha256": sha256(data), **count_citations(claims)}
 
 
-def read_sources(register: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Source]:
-    """The passages of a register by id, from its own list or from a report's context."""
+def read_origins(register: Mapping[str, Any], read: Callable[[str], bytes],
+                 faults: Faults) -> Tuple[Dict[str, Tuple[Any, str]], Iterable[str]]:
+    """({passage id: (revision, text)}, ids of those that were sent), from a register's own lists or from a report."""
     if "context_from" in register:
         if "passages" in register or "context" in register:
             faults.add("context_from", "remplace « passages » et « context » ; ôtez-les.")
@@ -2549,83 +2578,98 @@ def read_sources(register: Mapping[str, Any], read: Callable[[str], bytes], faul
     for key in ("passages", "context"):
         if key not in register:
             faults.add("", "la clé {} manque, ou « context_from ».".format(shown(key)))
-    sources = {item["id"]: Source(item.get("revision"), item["text"], item["id"] in register.get("context", ()))
-               for _, _, item in read_list(register, "passages", SOURCE_KEYS, faults) if {"id", "text"} <= set(item)}
-    for number, id in enumerate(register.get("context", ())):
-        if id not in sources:
-            faults.add("context[{}]".format(number), "passage {} inconnu. {}".format(shown(id), suggestion(id, sources)))
-    return sources
+    texts = {item["id"]: (item.get("revision"), item["text"])
+             for _, _, item in read_list(register, "passages", SOURCE_KEYS, faults) if {"id", "text"} <= set(item)}
+    sent = register.get("context", ())
+    for number, passage in enumerate(sent):
+        if passage not in texts:
+            faults.add("context[{}]".format(number), "passage {} inconnu. {}".format(shown(passage), suggestion(passage, texts)))
+    return texts, frozenset(sent)
 
 
-def read_report_context(origin: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Source]:
+def read_report_context(origin: Mapping[str, Any], read: Callable[[str], bytes],
+                        faults: Faults) -> Tuple[Dict[str, Tuple[Any, str]], Iterable[str]]:
     """The passages that a report found for a question, with the words that the budget let through."""
     if len(origin) < len(FROM_KEYS):
-        return {}
+        return {}, ()
     try:
-        report = parse_report(read(origin["report"]))
+        found: Any = parse_report(read(origin["report"]))
     except AtelierError as error:
         faults.extend("context_from.report ({})".format(origin["report"]), error)
-        return {}
-    found: Any = report["variants"]
+        return {}, ()
     for key in ("variant", "question"):
-        known = {each["id"]: each for each in found}
+        known = {part["id"]: part for part in found[key + "s"]}
         if origin[key] not in known:
-            faults.add("context_from." + key, "{} inconnu du rapport. {}".format(shown(origin[key]), suggestion(origin[key], known)))
-            return {}
-        found = known[origin[key]]["questions"] if key == "variant" else known[origin[key]]
-    dropped = {hit["passage"]: Source(None, hit["text"], False) for hit in found["hits_before_budget"] or ()}
-    return {**dropped, **{kept["passage"]: Source(None, kept["text"], True) for kept in found["context"]}}
+            faults.add("context_from." + key, "{} inconnu du rapport. {}".format(
+                shown(origin[key]), suggestion(origin[key], known)))
+            return {}, ()
+        found = known[origin[key]]
+    parts = [*(found["hits_before_budget"] or ()), *found["context"]]  # a passage as it was sent, when it was, comes last
+    return {part["passage"]: (None, part["text"]) for part in parts}, {part["passage"] for part in found["context"]}
 
 
-def read_citations(place: str, item: Mapping[str, Any], sources: Mapping[str, Source], faults: Faults) -> List[Citation]:
-    """A claim's citations, judged; one that repeats another is a duplicate, and a fault when it changes the relation."""
-    citations: Dict[Tuple[str, Any, str], Citation] = {}
-    judged = []
-    for number, value in enumerate(item.get("citations", ())):
+def read_citations(place: str, claim: Mapping[str, Any], texts: Mapping[str, Tuple[Any, str]], sent: Iterable[str],
+                   faults: Faults) -> List[Dict[str, Any]]:
+    """A claim's citations as the report has them; one that repeats another must have its relation."""
+    relations: Dict[Tuple[str, Any, str], str] = {}
+    citations = []
+    for number, value in enumerate(claim.get("citations", ())):
         where = "{}.citations[{}]".format(place, number)
-        each = read_object(value, where, CITATION_KEYS, faults)
-        if each.get("relation", "review") not in RELATIONS:
+        item = read_object(value, where, CITATION_KEYS, faults)
+        relation = item.get("relation")
+        if relation is not None and relation not in RELATIONS:
             faults.add(where + ".relation", "relation {} inconnue. Possibles : {}.".format(
-                shown(each["relation"]), ", ".join("{} ({})".format(*pair) for pair in RELATIONS.items())))
-        if not {"passage", "text", "relation"} <= set(each):
+                shown(relation), ", ".join("{} ({})".format(*pair) for pair in RELATIONS.items())))
+        if not {"passage", "text", "relation"} <= set(item):
             continue
-        key = each["passage"], each.get("revision"), each["text"]
-        first = citations.get(key)
-        if first and first.relation != each["relation"]:
-            faults.add(where, "même citation qu'une autre de cette affirmation, avec une autre relation ({} et {}) ; choisissez.".format(
-                first.relation, each["relation"]))
-        citation = Citation(*key, each["relation"], *judge_citation(sources, *key), duplicate=bool(first))
-        citations.setdefault(key, citation)
-        judged.append(citation)
-    return judged
+        key = item["passage"], item.get("revision"), item["text"]
+        duplicate = key in relations
+        if relations.setdefault(key, relation) != relation:
+            faults.add(where, "même citation qu'une autre de cette affirmation, avec une autre relation ({} et {}) ; "
+                              "choisissez.".format(relations[key], relation))
+        citations.append({"passage": key[0], "revision": key[1], **assess(*key, texts, sent),
+                          "relation": relation, "duplicate": duplicate})
+    return citations
 
 
-def count_citations(claims: Sequence[Tuple[str, Sequence[Citation]]]) -> Dict[str, Any]:
+def assess(passage: str, revision: Any, text: str, texts: Mapping[str, Tuple[Any, str]], sent: Iterable[str]) -> Dict[str, Any]:
+    """A citation's status, the first that holds; same_content tells of another revision whether only its number changed."""
+    if passage not in texts or passage not in sent:
+        return {"status": "not_in_context" if passage in texts else "source_missing"}
+    known_revision, known_text = texts[passage]
+    same = known_text.splitlines() == text.splitlines()  # to the letter, line ends apart
+    if revision != known_revision:
+        return {"status": "revision_mismatch", "same_content": same}
+    return {"status": "valid" if same else "content_mismatch"}
+
+
+def verdict_of(citations: Iterable[Mapping[str, Any]]) -> str:
+    """supported by a valid citation that supports; else review when a valid one is under review; else unsupported."""
+    relations = {citation["relation"] for citation in citations if citation["status"] == "valid"}
+    return "supported" if "supports" in relations else "review" if "review" in relations else "unsupported"
+
+
+def count_citations(claims: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
     """Three fractions that are never merged, and what they are made of."""
-    distinct = [citation for _, citations in claims for citation in citations if not citation.duplicate]
-    valid = [citation for citation in distinct if citation.status == "valid"]
+    claims = [{"id": claim["id"], "verdict": verdict_of(claim["citations"]), "citations": claim["citations"]} for claim in claims]
+    cited = [(claim["id"], citation) for claim in claims for citation in claim["citations"]]
+    distinct = [pair for pair in cited if not pair[1]["duplicate"]]
+    valid = [(name, citation) for name, citation in distinct if citation["status"] == "valid"]
     return {
-        "claim_support": fraction(sum(judge_claim(citations) == "supported" for _, citations in claims), len(claims)),
-        "citation_usefulness": fraction(sum(citation.relation == "supports" for citation in valid), len(distinct)),
+        "claim_support": fraction(sum(claim["verdict"] == "supported" for claim in claims), len(claims)),
+        "citation_usefulness": fraction(sum(citation["relation"] == "supports" for _, citation in valid), len(distinct)),
         "structural_validity": fraction(len(valid), len(distinct)),
-        "claims": [{"id": id, "verdict": judge_claim(citations), "citations": [describe_citation(citation) for citation in citations]}
-                   for id, citations in claims],
-        "duplicates": [{"claim": id, "passage": citation.passage, "revision": citation.revision}
-                       for id, citations in claims for citation in citations if citation.duplicate],
-        "uncited": [id for id, citations in claims if not citations],
-        "open_reviews": [{"claim": id, "passage": citation.passage} for id, citations in claims for citation in citations
-                         if citation.relation == "review" and citation.status == "valid" and not citation.duplicate],
+        "claims": claims,
+        "duplicates": [{"claim": name, "passage": citation["passage"], "revision": citation["revision"]}
+                       for name, citation in cited if citation["duplicate"]],
+        "uncited": [claim["id"] for claim in claims if not claim["citations"]],
+        "open_reviews": [{"claim": name, "passage": citation["passage"]} for name, citation in valid
+                         if citation["relation"] == "review"],
     }
 
 
 def fraction(numerator: int, denominator: int) -> Dict[str, Any]:
     return {"numerator": numerator, "denominator": denominator, "fraction": "{}/{}".format(numerator, denominator)}
-
-
-def describe_citation(citation: Citation) -> Dict[str, Any]:
-    same = {"same_content": citation.same_content} if citation.status == "revision_mismatch" else {}
-    return {"passage": citation.passage, "revision": citation.revision, "status": citation.status, **same,
-            "relation": citation.relation, "duplicate": citation.duplicate}
 
 
 def format_citations(citations: Mapping[str, Any]) -> str:
@@ -2634,11 +2678,15 @@ def format_citations(citations: Mapping[str, Any]) -> str:
     lines += ["{:<36}{:>8}".format(label, citations[key]["fraction"]) for key, label in FRACTIONS] + [""]
     for claim in citations["claims"]:
         lines.append(clip("{} : {}".format(claim["id"], VERDICTS[claim["verdict"]])))
-        lines += ["    " + clip("{} : {}, {}{}".format(each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]],
-                                                      ", répétée" if each["duplicate"] else ""), 76) for each in claim["citations"]]
-    for key, label in (("open_reviews", "à relire"), ("duplicates", "citations répétées"), ("uncited", "sans citation")):
-        names = ", ".join(each if isinstance(each, str) else "{} ({})".format(each["claim"], each["passage"]) for each in citations[key])
-        lines += [] if not names else ["", clip("{} : {}".format(label.capitalize(), names))]
+        lines += ["    " + clip("{} : {}, {}{}".format(
+            citation["passage"], STATUSES[citation["status"]], RELATIONS[citation["relation"]],
+            ", répétée" * citation["duplicate"]), 76) for citation in claim["citations"]]
+    for key, label in (("open_reviews", "À relire"), ("duplicates", "Citations répétées")):
+        if citations[key]:
+            lines += ["", clip("{} : {}".format(label, ", ".join(
+                "{claim} ({passage})".format(**citation) for citation in citations[key])))]
+    if citations["uncited"]:
+        lines += ["", clip("Sans citation : " + ", ".join(citations["uncited"]))]
     return "\n".join(lines) + "\n"
 
 
@@ -3487,24 +3535,25 @@ def run_case(options: argparse.Namespace) -> int:
     earlier = read_report(options.baseline, "--baseline") if options.baseline is not None else None
     inputs = [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])]
     check_outputs({"--output": options.output, "--html": options.html, "--export": options.export}, inputs)
-    engines: Dict[str, Dict[str, Sent]] = {}
-    sources = Sources(case)
+    engines: Dict[str, Dict[str, Delivery]] = {}
+    cutting_of = lru_cache(None)(lambda name: next(cut(case.documents, variant) for variant in case.variants if variant.id == name))
+    corpus = Corpus(case, cutting_of)
     for contexts in options.contexts or ():
         taken = {*engines, *(variant.id for variant in case.variants)}
-        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), sources, taken))
+        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), corpus, taken))
     known = [variant.id for variant in case.variants] + list(engines)
     for id in options.require or ():
         if id not in known:
             raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
     report = diagnose(case, engines, Progress(len(case.questions) * len(case.variants)))
-    report["warnings"] += sources.warnings
+    report["warnings"] += corpus.warnings
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:
         say("attention : {}\n".format(warning), sys.stderr)
     finish(format_table(report) + (format_baseline(report["baseline"]) if earlier else ""),
            [(options.output, render_json), (options.html, lambda report: draw_page(report)),
-            (options.export, lambda report: export_passages(case))], report)
+            (options.export, lambda report: export_passages(case, cutting_of))], report)
     return check_requirements(report, options.require or ())
 
 

@@ -276,11 +276,13 @@ class Contexts(TestCase):
         values = [None, -1, 0, 3, 9, 10 ** 9, "", "d", "100 €", "é", [], {}, True, 1.5, {"source": "d", "start_index": 3}, ["x"], "paragraphes/d#0001"]
         names = ["text", "document", "start", "end", "start_char", "end_char", "passage", "heading", "page_content", "metadata", "content", "meta", "ref_doc_id", "start_index"]
         judged = 0
-        sources = atelier.Sources(atelier.read_case(json.dumps(self.case).encode("utf-8"), "cas.json", None))
+        case = atelier.read_case(json.dumps(self.case).encode("utf-8"), "cas.json", None)
+        cuttings = {variant.id: atelier.cut(case.documents, variant) for variant in case.variants}
+        corpus = atelier.Corpus(case, cuttings.get)
         for _ in range(4000):
             record = {name: draw.choice(values) for name in draw.sample(names, draw.randint(0, 5))}
             try:
-                passage, kept = atelier.resolve(record, sources)
+                passage, kept = atelier.read_passage(record, corpus)
                 self.assertTrue(0 <= kept <= passage.words and passage.span.document == "d")
                 judged += 1
             except atelier.AtelierError as error:
@@ -290,13 +292,14 @@ class Contexts(TestCase):
     def test_a_long_file_is_read_line_by_line(self):
         """A line is judged before the next is asked for; no list of lines is ever held."""
         case = atelier.read_case(json.dumps(self.case).encode("utf-8"), "cas.json", None)
+        cuttings = {variant.id: atelier.cut(case.documents, variant) for variant in case.variants}
         alive = []
 
         def lines():
             for number in range(2000):
                 alive.append(number)
                 yield json.dumps({"engine": "e{}".format(number // 2), "question": "pq"[number % 2], "context": [{"passage": "paragraphes/d#0001"}]}).encode("utf-8")
-        engines = atelier.read_contexts(lines(), "x.jsonl", atelier.Sources(case), ())
+        engines = atelier.read_contexts(lines(), "x.jsonl", atelier.Corpus(case, cuttings.get), ())
         self.assertEqual((len(engines), len(alive)), (1000, 2000))
         records = atelier.parse_lines(iter(lambda: next(endless), None), atelier.Faults("x"))
         endless = (b'{"question": "p"}\n' for _ in iter(int, 1))
