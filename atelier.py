@@ -49,14 +49,14 @@ import sys
 import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import namedtuple  # typing's records would cost a tenth of the start-up
+from collections import Counter, namedtuple  # typing's records would cost a tenth of the start-up
 from errno import EBADF, errorcode
 from functools import lru_cache
 from itertools import accumulate, chain, combinations, islice, takewhile
 
 TYPE_CHECKING = False  # as in typing, which only a type checker needs here
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+    from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 __version__ = "1.0.0"
 
@@ -64,58 +64,51 @@ __version__ = "1.0.0"
 # --- 1. Vocabulary: the records and the tables, no behaviour --------------------------------------
 
 class Span(namedtuple("Span", "document start end")):
-    """Words start to end - 1 of a document (an id), counted from 0: the one unit in which every stage is paid."""
-    __slots__ = ()
-
-
-class Document(namedtuple("Document", "id title text metadata starts ends sections label file structure", defaults=("", ""))):
-    """A source text; word i is text[starts[i]:ends[i]]; metadata is {key: text, number, boolean or list of texts}.
-
-    sections are Sections in text order, none when it has no structure; label is what index_titles searches; file is its
-    path in the case, structure a line of STRUCTURES, if any.
-    """
+    """Words start to end - 1 of a document (an id), counted from 0: the one coin in which every stage is paid."""
     __slots__ = ()
 
 
 class Section(namedtuple("Section", "title metadata start end pieces")):
-    """Characters start to end of a document under one title; pieces are the (start, end) characters never to be cut."""
-    __slots__ = ()
+    """Characters start to end of a document under one title; pieces are the (start, end) never to be cut."""
+
+
+class Document(namedtuple("Document", "id title text metadata starts ends sections label file structure",
+                          defaults=("", ""))):
+    """A source text; word i is text[starts[i]:ends[i]]; metadata {key: text, number, boolean or list of texts}.
+
+    sections are Sections in text order, none when it has no structure; label is what index_titles searches;
+    file is its path in the case, structure a line of STRUCTURES, if any.
+    """
 
 
 class Quote(namedtuple("Quote", "text span")):
     """A text to the letter, with its Span in its document."""
-    __slots__ = ()
 
 
 class Fact(namedtuple("Fact", "id quotes several")):
-    """What an answer may need: a tuple of Quotes, any of which proves it; several tells that the case gave alternatives."""
-    __slots__ = ()
+    """What an answer may need: Quotes, any of which proves it; several: the case gave alternatives."""
 
 
 class Question(namedtuple("Question", "id text answerable required_facts filters per_document set")):
-    """A text to search; required_facts are fact ids; filters {key: condition}, per_document and set (or None) are its own."""
-    __slots__ = ()
+    """A text to search; required_facts are fact ids; filters {key: condition}; per_document and set may be None."""
 
 
 class Settings(namedtuple("Settings", "filters top_k budget_words stop_words index_titles")):
     """What a case may change: filters {metadata key: condition}, two integers, a tuple of words, a boolean."""
-    __slots__ = ()
-
-
-class Case(namedtuple("Case", "file sha256 title documents facts questions settings variants")):
-    """A whole case file, checked: documents and facts by id, questions, variants; every quote is located."""
-    __slots__ = ()
 
 
 class Variant(namedtuple("Variant", "id unit parameters question_filters", defaults=(True,))):
     """One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own."""
-    __slots__ = ()
+
+
+class Case(namedtuple("Case", "file sha256 title documents facts questions settings variants")):
+    """A whole case file, checked: documents and facts by id, questions, variants; every quote is located."""
 
 
 class Passage(namedtuple("Passage", "id span touched start end heading words")):
-    """What is indexed and sent: a heading (empty but for a continuation) and characters start to end of a document.
+    """What is indexed and sent: a heading (empty but for a continuation), characters start to end of a document.
 
-    span holds the words wholly inside, touched those that are at least partly so; words is what it costs, heading included.
+    span holds the words wholly inside, touched those at least partly so; words is its cost, heading included.
     """
     __slots__ = ()
 
@@ -131,60 +124,46 @@ class Passage(namedtuple("Passage", "id span touched start end heading words")):
 
 class Cutting(namedtuple("Cutting", "by_id by_document")):
     """The Passages of one variant: {passage id: Passage}, {document id: [Passage, in the order of its number]}."""
+
+
+class Hit(namedtuple("Hit", "rank passage score kept_words")):
+    """A Passage that was found: rank from 1, score (None when unknown), the words that the budget let through."""
     __slots__ = ()
 
 
-class Hit(namedtuple("Hit", "rank passage score kept")):
-    """A Passage found by a question: rank from 1, score (None when unknown), kept, the words that the budget let through."""
-    __slots__ = ()
+class Sent(namedtuple("Sent", "question filters terms no_hits hits context cutting rank_of")):
+    """What a variant, or another engine, found and sent for a question.
 
-
-class Kept(namedtuple("Kept", "passage words")):
-    """What a context holds of a passage (an id): its first words (a number)."""
-    __slots__ = ()
-
-
-class Trip(namedtuple("Trip", "quote missing touching holders hits rank_of budget_words broken_filters")):
-    """All that the stages of loss may need to know about one uncovered quote.
-
-    missing: the spans of the quote that the context lacks; touching: the admitted passages that hold
-    a part of it, in text order; holders: those that hold it whole; rank_of(passage id) is a rank
-    among the admitted matches of the question, None when unmatched; broken_filters: the filters that
-    keep out all that holds some word of the quote.
+    filters: the (key, condition) in force; terms: [(term, passages that hold it)]; no_hits: why there is none;
+    hits: [Hit] before the budget; context: the Hits of which something was sent; cutting: the variant's Cutting;
+    rank_of(passage id): a rank among the admitted matches, None when unmatched.  An engine has no cutting,
+    rank_of and terms, and perhaps no hits: they are None.
     """
-    __slots__ = ()
+
+
+class Lost(namedtuple("Lost", "quote missing sent budget_words refusing touching holders")):
+    """What the stages of loss may need to know about one uncovered quote (a Span).
+
+    missing: the spans of it that the context lacks; refusing: {key: condition} of the filters that keep out all
+    that holds some word of it; touching: the admitted passages that hold a part of it, in text order; holders:
+    those that hold it whole.
+    """
 
 
 class Attempt(namedtuple("Attempt", "quote missing loss")):
     """A Quote as one context leaves it: how many of its words are missing, its loss (None when covered)."""
-    __slots__ = ()
 
 
 class Verdict(namedtuple("Verdict", "fact attempts chosen")):
     """A required Fact: an Attempt for each of its quotes, and the one that speaks for it."""
-    __slots__ = ()
 
 
-class Outcome(namedtuple("Outcome", "question terms query hits context kept verdicts no_hits")):
-    """A Question's trip through one variant: [(term, passages that hold it)], query, Hits, those of the context, their
-    kept Spans, Verdicts, why no hits.  Of another engine, terms and query, and perhaps hits, are None.
-    """
-    __slots__ = ()
-
-
-class Unit(namedtuple("Unit", "cut keys")):
-    """A way of cutting: its function, whose parameters are its Keys."""
-    __slots__ = ()
+class Outcome(namedtuple("Outcome", "sent spans verdicts")):
+    """A question's whole trip: what was Sent, the source Spans of its context, a Verdict for each required fact."""
 
 
 class Key(namedtuple("Key", "name kind required default", defaults=(False, None))):
-    """A member that an object of the file may have: its name, and its kind, a line of KINDS."""
-    __slots__ = ()
-
-
-class Stage(namedtuple("Stage", "id test label detail advice")):
-    """A stage of loss: its test (Trip to dict or None), its French name, what the table says of it, what to try next."""
-    __slots__ = ()
+    """A member that an object of a file may have; kind names a line of KINDS or SHAPES, `[kind]` a list of it."""
 
 
 VARIANTS = (
@@ -193,171 +172,130 @@ VARIANTS = (
     Variant("fixe_48_16", "words", {"size": 48, "overlap": 16}),
     Variant("paragraphes", "paragraphs", {}),
 )
+
 TOKENIZER = "unicode61 remove_diacritics 2"
-# Grammar alone: the elided letters are here; words that carry a condition (sans, sauf, pas, hors, ni,
-# non, si, avant, après, entre, avec…) are not, nor is « dû ».
+
+# Grammar alone: the elided letters are here; words that carry a condition (sans, sauf, pas, hors, ni, non, si,
+# avant, après, entre, avec…) are not, nor is « dû ».
 STOP_WORDS = tuple("""
-    a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien comment d dans
-    de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque l la là laquelle le
-    lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne nos notre nous on ont ou où
-    par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels qui quoi s sa se sera ses soi
-    soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
+    a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien comment d
+    dans de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque l la là laquelle
+    le lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne nos notre nous on ont
+    ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels qui quoi s sa se sera
+    ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
+
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
-LISTED_LOSSES = 12       # under the table
-SIGNIFICANT = 0.05       # below, a sign test tells two variants apart
 
 
 class AtelierError(Exception):
-    """What the user can mend: one or several French sentences, `file : place : problem. Mend.`, fit for a terminal."""
+    """What the user can mend: French sentences, `file : place : problem. Mend.`, fit for a terminal."""
 
     def __init__(self, *sentences: str):
-        self.sentences = [CONTROL.sub(lambda match: "\\x{:02x}".format(ord(match.group())), sentence) for sentence in sentences]
+        self.sentences = [CONTROL.sub(lambda match: "\\x{:02x}".format(ord(match.group())), sentence)
+                          for sentence in sentences]
         super().__init__("\n".join(self.sentences))
 
 
 # --- 2. The run, from a case to its report --------------------------------------------------------
 
-def diagnose(case: Case, engines: Mapping[str, Mapping[str, Delivery]] = {}, tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
-    """The whole report, as a dict ready for JSON; engines are {name: {question id: what was sent}}.
+def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
+             engines: Mapping[str, Iterable[Sent]] = {},
+             checks: Sequence[Callable[[Case, Sequence[Mapping[str, Any]]], Iterable[str]]] = (),
+             tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
+    """The whole report, as a dict ready for JSON.
 
-    tick is called once a question of a variant is done.
+    cutting_of(variant id) gives its passages; engines {name: what it sent for each question, in order} are judged
+    beside the variants; checks give the warnings; tick is called once a question of a variant is done.
     """
-    terms = search_terms((question.text for question in case.questions), case.settings.stop_words)
-    variants = in_threads([lambda go_on, variant=variant: diagnose_variant(case, variant, terms, go_on, tick) for variant in case.variants],
-                          worth_it=sum(len(document.starts) for document in case.documents.values()) > 20_000)
-    variants += [diagnose_engine(case, name, sent) for name, sent in engines.items()]
+    terms = search_terms([question.text for question in case.questions], case.settings.stop_words)
+    variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, tick) for variant in case.variants]
+    variants += [diagnose_engine(case, name, deliveries) for name, deliveries in engines.items()]
     return {
         "atelier": __version__,
         "environment": describe_environment(),
-        "warnings": [sentence for check in CHECKS for sentence in check(case, variants)],
+        "warnings": [sentence for check in checks for sentence in check(case, variants)],
         "case": describe_case(case),
-        "settings": {"filters": case.settings.filters, "top_k": case.settings.top_k, "budget_words": case.settings.budget_words,
-                     "tokenizer": TOKENIZER, "stop_words": list(case.settings.stop_words), "index_titles": case.settings.index_titles},
+        "settings": describe_settings(case.settings),
         "variants": variants,
         "comparisons": [compare_variants(*pair) for pair in combinations(variants, 2)],
     }
 
 
-def in_threads(tasks: Sequence[Callable[[Callable[[], None]], Any]], worth_it: bool) -> List[Any]:
-    """The results of independent tasks, in order; SQLite releases the interpreter lock while it works.
-
-    Each task is given a function to call now and then, which raises once the run is given up.
-    """
-    given_up: List[bool] = []
-
-    def go_on():
-        if given_up:
-            raise KeyboardInterrupt
-
-    if not worth_it:
-        return [task(go_on) for task in tasks]
-    from concurrent.futures import ThreadPoolExecutor
-    with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(task, go_on) for task in tasks]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            given_up.append(True)
-            raise
-
-
-def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]], go_on: Callable[[], None],
+def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequence[Sequence[str]],
                      tick: Callable[[], None]) -> Dict[str, Any]:
-    """One variant's part of the report; terms are those of each question, in order; go_on is called all along."""
-    cutting = cut(case.documents, variant)
-
-    def searched(id):
-        go_on()
-        label = case.documents[cutting.by_id[id].span.document].label if case.settings.index_titles else ""
-        return label + "\n" + text_of(case.documents, cutting.by_id[id])
-    index = Index(cutting.by_id, searched)
-    admit = lru_cache(None)(lambda key: admitted_ids(case.documents, cutting, json.loads(key)))  # questions share filters
-    slice_text = lru_cache(None)(lambda *kept: text_of(case.documents, *kept))  # and find the same passages
+    """One variant's part of the report: passages are indexed, then each question is searched, assembled, judged."""
+    index = Index(cutting.by_id, lambda name: searched_text(case, cutting.by_id[name]))
+    admission = Admission(case.documents, cutting)
+    outcomes = []
     try:
-        outcomes = []
-        for question, searched_terms in zip(case.questions, terms):
-            go_on()
-            conditions = [case.settings.filters] + ([question.filters] if variant.question_filters else [])
-            outcomes.append(follow(case, cutting, index, conditions, admit(json.dumps(conditions)),
-                                   question if variant.question_filters else question._replace(per_document=None), searched_terms))
+        for question, searched in zip(case.questions, terms):
+            if not variant.question_filters:
+                question = question._replace(filters={}, per_document=None)
+            outcomes.append(judge(case, send(case, cutting, index, admission, question, searched)))
             tick()
-        return {
-            "id": variant.id,
-            "chunking": {"unit": variant.unit, **variant.parameters},
-            "question_filters": variant.question_filters,
-            **summarize_sets(case, cutting, outcomes),
-            "passages": {document: [[passage.span.start, passage.span.end] for passage in passages]
-                         for document, passages in cutting.by_document.items()},
-            "questions": [describe_outcome(case.documents, slice_text, *pair) for pair in zip(case.questions, outcomes)],
-        }
     finally:
         index.close()
+    return {
+        "id": variant.id,
+        "chunking": {"unit": variant.unit, **variant.parameters},
+        "question_filters": variant.question_filters,
+        **summarize_sets(case, cutting, outcomes),
+        "passages": {name: [[passage.span.start, passage.span.end] for passage in passages]
+                     for name, passages in cutting.by_document.items()},
+        "questions": describe_outcomes(case, outcomes),
+    }
 
 
-def admitted_ids(documents: Mapping[str, Document], cutting: Cutting, conditions: Sequence[Mapping[str, Any]]) -> Optional[FrozenSet[str]]:
-    """The ids of the passages all of whose sections (or whose document, without) pass; None when nothing is filtered."""
-    if not any(conditions):
-        return None
-    admitted = []
-    for name, passages in cutting.by_document.items():
-        document = documents[name]
-        broken = {id(judged): breaks(conditions, [judged]) for judged in (document, *document.sections)}
-        admitted += [passage.id for passage in passages
-                     if not any(broken[id(judged)] for judged in sections_of(document, passage) or [document])]
-    return frozenset(admitted)
+def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent]) -> Dict[str, Any]:
+    """Another engine's part of the report: a variant's, None where an engine has no figure."""
+    outcomes = [judge(case, sent) for sent in deliveries]
+    questions = describe_outcomes(case, outcomes)
+    for question in questions:
+        question["over_budget"] = max(0, question["words_sent"] - case.settings.budget_words)
+    return {"id": name, "chunking": None, "question_filters": True, **summarize_sets(case, None, outcomes),
+            "passages": None, "questions": questions}
 
 
-def breaks(conditions: Sequence[Mapping[str, Any]], judged: Iterable[Any]) -> Dict[str, Any]:
-    """The conditions that some documents or sections do not meet."""
-    return {key: wanted for each in judged for filters in conditions for key, wanted in broken_filters(filters, each.metadata).items()}
-
-
-def follow(case: Case, cutting: Cutting, index: Index, conditions: Sequence[Mapping[str, Any]], admitted: Optional[FrozenSet[str]],
-           question: Question, terms: Sequence[str]) -> Outcome:
-    """Search a question, assemble its context, and judge each fact that it requires."""
-    query = make_query(terms)
-    found = index.best(query, -1 if question.per_document else case.settings.top_k, admitted)
+def send(case: Case, cutting: Cutting, index: Index, admission: Admission, question: Question,
+         terms: Sequence[str]) -> Sent:
+    """Search a question among the admitted passages of a variant, and assemble its context."""
+    filters = filters_in_force(case, question)
+    admitted = admission.admitted(filters)
+    found = index.best(terms, None if question.per_document else case.settings.top_k, admitted)
     if question.per_document:
         found = best_of_each(found, cutting, question.per_document)
-    kept = assemble([cutting.by_id[id].words for id, _ in found], case.settings.budget_words)
-    hits = [Hit(rank, cutting.by_id[id], score, words) for rank, ((id, score), words) in enumerate(zip(found, kept), 1)]
-    context = [hit for hit in hits if hit.kept]
-    spans = kept_spans(cutting.by_id, [Kept(hit.passage.id, hit.kept) for hit in context])
-
-    def lose(quote, missing):
-        passages = touching(cutting, quote.span)
-        inside = [passage for passage in passages if admitted is None or passage.id in admitted]
-        return find_loss(Trip(quote.span, missing, inside, [passage for passage in inside if holds(passage, quote.span)], hits,
-                              lambda id: index.rank(query, id, admitted), case.settings.budget_words,
-                              find_broken(case.documents[quote.span.document], quote.span, passages, inside, conditions)), STAGES)
-    verdicts = [judge(case.facts[fact], case.documents, spans, lose) for fact in question.required_facts]
+    passages = [cutting.by_id[name] for name, _ in found]
+    kept = assemble([passage.words for passage in passages], case.settings.budget_words)
+    hits = [Hit(rank, passage, score, words)
+            for rank, (passage, (_, score), words) in enumerate(zip(passages, found, kept), 1)]
     no_hits = None if hits else "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
-    return Outcome(question, [(term, index.count(term)) for term in terms], query, hits, context, spans, verdicts, no_hits)
+    return Sent(question, filters, [(term, index.count(term)) for term in terms], no_hits, hits,
+                [hit for hit in hits if hit.kept_words], cutting, lambda name: index.rank(terms, name, admitted))
 
 
-def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
-    """The first limit matches of each document, in the order of all."""
-    room: Dict[str, int] = {}
-    kept = []
-    for id, score in found:
-        name = cutting.by_id[id].span.document
-        room[name] = room.get(name, limit) - 1
-        if room[name] >= 0:
-            kept.append((id, score))
-    return kept
+def judge(case: Case, sent: Sent) -> Outcome:
+    """Whether what was sent covers each fact that the question requires and, where not, which stage lost it."""
+    if sent.cutting:
+        spans = kept_spans(sent.cutting.by_id, [(hit.passage.id, hit.kept_words) for hit in sent.context])
+    else:  # two passages of an engine may bear one name, and other headings
+        spans = [kept_span(hit.passage, hit.kept_words) for hit in sent.context]
+    verdicts = []
+    for name in sent.question.required_facts:
+        attempts = [try_quote(case, sent, quote, spans) for quote in case.facts[name].quotes]
+        chosen = min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span]))
+        verdicts.append(Verdict(case.facts[name], attempts, chosen))
+    return Outcome(sent, spans, verdicts)
 
 
-def find_broken(document: Document, quote: Span, touched: Sequence[Passage], inside: Sequence[Passage],
-                conditions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
-    """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
-    whole = document.sections or [document]
-    if all(breaks(conditions, [judged]) for judged in whole):
-        return breaks(conditions, whole)
-    gaps = missing_spans(quote, [passage.touched for passage in inside])
-    outside = [passage for passage in touched if passage not in inside
-               and any(passage.touched.start < gap.end and gap.start < passage.touched.end for gap in gaps)]
-    return breaks(conditions, [judged for passage in outside for judged in sections_of(document, passage) or [document]])
+def try_quote(case: Case, sent: Sent, quote: Quote, spans: Sequence[Span]) -> Attempt:
+    """How the source spans of a context leave a quote; what is not covered has its loss."""
+    missing = missing_spans(quote.span, spans)
+    if not missing:
+        return Attempt(quote, 0, None)
+    loss = find_loss(gather_lost(case, sent, quote.span, missing), STAGES if sent.cutting else ENGINE_STAGES)
+    twins = same_words_in(case.documents, quote, spans)
+    return Attempt(quote, size(missing), {**loss, "same_words_in": twins} if twins else loss)
 
 
 # --- 3. Cutting: a case and a variant to passages -------------------------------------------------
@@ -374,16 +312,19 @@ def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
     8 words, size 5, overlap 2: [(0, 5), (3, 8)].
     Raises AtelierError when size < 1 or overlap is not in 0 … size - 1.
     """
-    if not is_integer(size) or size < 1:
+    if type(size) is not int or size < 1:
         raise AtelierError("taille de fenêtre {} refusée ; il faut un entier d'au moins 1.".format(shown(size)))
-    if not is_integer(overlap) or not 0 <= overlap < size:
-        raise AtelierError("recouvrement {} refusé ; il faut un entier de 0 à {} (taille {}).".format(shown(overlap), size - 1, size))
-    step = size - overlap
-    return [(start, min(start + size, count)) for start in range(0, max(count - overlap, min(count, 1)), step)]
+    if type(overlap) is not int or not 0 <= overlap < size:
+        raise AtelierError("recouvrement {} refusé ; il faut un entier de 0 à {} (taille {}).".format(
+            shown(overlap), size - 1, size))
+    starts = range(0, max(count - overlap, min(count, 1)), size - overlap)
+    return [(start, min(start + size, count)) for start in starts]
 
+
+# A unit gives, in text order, the (first character, last + 1, heading put before) of each passage of a document.
 
 def cut_words(document: Document, size: int, overlap: int) -> Iterator[Tuple[int, int, str]]:
-    """(first character, last + 1, text put before) of each window of size words."""
+    """Windows of size words."""
     for start, end in windows(len(document.starts), size, overlap):
         yield document.starts[start], document.ends[end - 1], ""
 
@@ -403,17 +344,21 @@ def cut_paragraphs(document: Document) -> Iterator[Tuple[int, int, str]]:
 
 
 def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iterator[Tuple[int, int, str]]:
-    """A passage a section; one that is longer than max_chars is cut between its pieces, or at words when it has none."""
+    """A passage a section; one longer than max_chars is cut between its pieces, at words when it has none."""
     for section in document.sections:
         low, high = bisect_left(document.starts, section.start), bisect_right(document.ends, section.end)
         pieces = section.pieces or list(zip(document.starts[low:high], document.ends[low:high]))
         (start, end), heading = pieces[0], ""
-        for piece in pieces[1:]:
-            if len(heading) + bool(heading) + piece[1] - start > max_chars:
+        for piece_start, piece_end in pieces[1:]:
+            if len(heading) + bool(heading) + piece_end - start > max_chars:
                 yield start, end, heading
-                start, heading = piece[0], section.title + " (suite)" if repeat_title and section.title else ""
-            end = piece[1]
+                start, heading = piece_start, section.title + " (suite)" if repeat_title and section.title else ""
+            end = piece_end
         yield start, end, heading
+
+
+class Unit(namedtuple("Unit", "cut keys")):
+    """A way of cutting: its function, whose parameters are its Keys."""
 
 
 WINDOW_KEYS = (Key("size", "count", True), Key("overlap", "position", default=0))
@@ -433,40 +378,45 @@ def cut(documents: Mapping[str, Document], variant: Variant) -> Cutting:
         width = max(4, len(str(len(pieces))))
         by_document[document.id] = [make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
                                     for number, piece in enumerate(pieces, 1)]
-    return Cutting({passage.id: passage for passages in by_document.values() for passage in passages}, by_document)
+    by_id = {passage.id: passage for passages in by_document.values() for passage in passages}
+    return Cutting(by_id, by_document)
 
 
-def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any], sections: Sequence[Section] = (), label: str = "") -> Document:
-    """A document with the characters at which its words begin and end."""
+def make_document(name: str, title: str, text: str, metadata: Mapping[str, Any],
+                  sections: Sequence[Section] = (), label: str = "") -> Document:
+    """A document (name is its id) with the characters at which its words begin and end."""
     starts, ends = array("I"), array("I")
     for match in WORD.finditer(text):
         starts.append(match.start())
         ends.append(match.end())
-    return Document(id, title, text, metadata, starts, ends, tuple(sections), label or title)
+    return Document(name, title, text, metadata, starts, ends, tuple(sections), label or title)
 
 
-def make_passage(document: Document, id: str, start: int, end: int, heading: str) -> Passage:
-    """The passage of characters start to end of a document, with the words that it holds and touches."""
+def make_passage(document: Document, name: str, start: int, end: int, heading: str) -> Passage:
+    """The passage (name is its id) of characters start to end, with the words that it holds and touches."""
     touched = Span(document.id, bisect_right(document.ends, start), bisect_left(document.starts, end))
     first, last = bisect_left(document.starts, start), bisect_right(document.ends, end)
     span = touched if (first, last) == touched[1:] else Span(document.id, first, max(first, last))
-    return Passage(id, span, touched, start, end, heading, len(heading.split()) + size([touched]))
+    return Passage(name, span, touched, start, end, heading, len(heading.split()) + size([touched]))
 
 
-def words_of(document: Document, span: Span) -> str:
-    """The exact slice of a document from the first word of a span, which is not empty, to its last."""
-    return document.text[document.starts[span.start]:document.ends[span.end - 1]]
-
-
-def text_of(documents: Mapping[str, Document], passage: Passage, kept: Optional[int] = None) -> str:
-    """A passage as it is sent: its heading, and the exact slice of the source; cut after kept words when they are told."""
-    text = (passage.heading + "\n" if passage.heading else "") + documents[passage.span.document].text[passage.start:passage.end]
-    if kept is None or kept >= passage.words:
+def text_of(documents: Mapping[str, Document], passage: Passage, words: Optional[int] = None) -> str:
+    """A passage as it is sent: its heading, the exact slice of the source; its first words only when told."""
+    source = documents[passage.span.document].text[passage.start:passage.end]
+    text = passage.heading + "\n" + source if passage.heading else source
+    if words is None or words >= passage.words:
         return text
-    return text[:next(islice(WORD.finditer(text), kept - 1, None)).end()] if kept else ""
+    return text[:next(islice(WORD.finditer(text), words - 1, None)).end()] if words else ""
 
 
-def overlapping(items: Sequence[Any], start: int, end: int, limits: Callable[[Any], Any] = lambda item: item) -> List[Any]:
+def searched_text(case: Case, passage: Passage) -> str:
+    """What the index holds of a passage: its text and, when the settings say so, its document's label."""
+    label = case.documents[passage.span.document].label if case.settings.index_titles else ""
+    return label + "\n" + text_of(case.documents, passage)
+
+
+def overlapping(items: Sequence[Any], start: int, end: int,
+                limits: Callable[[Any], Any] = lambda item: item) -> List[Any]:
     """The items that share a position with start … end; limits gives their .start and .end, both in order."""
     low, high = 0, len(items)
     while low < high:  # bisect has no key before Python 3.10
@@ -492,42 +442,126 @@ def holds(passage: Passage, span: Span) -> bool:
 
 # --- 4. Searching: the only SQL -------------------------------------------------------------------
 
-# Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
-TERM = re.compile("[^\\W_]+(?:[\u0300-\u0331]+[^\\W_]*)*")
-
+# Filters restrict the candidates, never the statistics.  A condition is a value (equal, or contained in a list)
+# or an object of OPERATORS.  They judge owners: the sections that a passage overlaps, or its document without.
 
 def kind_of(value: Any) -> str:
     """What may be compared with what."""
     return "booléen" if isinstance(value, bool) else "nombre" if isinstance(value, (int, float)) else "texte"
 
 
-def each_value(value: Any) -> List[Any]:
+def values_of(value: Any) -> List[Any]:
     """The values of a metadata key: those of a list, the one given, or none."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def is_among(found: Any, wanted: Sequence[Any]) -> bool:
-    """Whether a document's value, or one of its list, equals a wanted one; true never equals 1."""
-    return any(each == value and kind_of(each) == kind_of(value) for each in each_value(found) for value in wanted)
+def is_same(value: Any, wanted: Any) -> bool:
+    """Equality of one kind: true never equals 1."""
+    return value == wanted and kind_of(value) == kind_of(wanted)
 
 
 OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
-    "gte": lambda found, bound: any(kind_of(each) == kind_of(bound) and each >= bound for each in each_value(found)),
-    "lte": lambda found, bound: any(kind_of(each) == kind_of(bound) and each <= bound for each in each_value(found)),
-    "in": is_among,
+    "gte": lambda value, bound: kind_of(value) == kind_of(bound) and value >= bound,
+    "lte": lambda value, bound: kind_of(value) == kind_of(bound) and value <= bound,
+    "in": lambda value, choices: any(is_same(value, choice) for choice in choices),
 }
+
+
+def operators_of(wanted: Any) -> Dict[str, Any]:
+    """A condition as {operator: bound}."""
+    return wanted if isinstance(wanted, dict) else {"in": [wanted]}
 
 
 def passes(found: Any, wanted: Any) -> bool:
     """Whether a value of the metadata (None when absent) meets a condition."""
-    if isinstance(wanted, dict):
-        return all(OPERATORS[name](found, bound) for name, bound in wanted.items())
-    return found == wanted if isinstance(wanted, list) else is_among(found, [wanted])
+    if isinstance(wanted, list):
+        return found == wanted
+    return all(any(OPERATORS[operator](value, bound) for value in values_of(found))
+               for operator, bound in operators_of(wanted).items())
 
 
-def broken_filters(filters: Mapping[str, Any], metadata: Mapping[str, Any]) -> Dict[str, Any]:
-    """The conditions that some metadata do not meet."""
-    return {key: wanted for key, wanted in filters.items() if not passes(metadata.get(key), wanted)}
+def filters_in_force(case: Case, question: Question) -> List[Tuple[str, Any]]:
+    """The (key, condition) that a passage must meet: the case's and the question's."""
+    return [*case.settings.filters.items(), *question.filters.items()]
+
+
+def refused_by(filters: Iterable[Tuple[str, Any]], owners: Iterable[Any]) -> Dict[str, Any]:
+    """The conditions that some owners do not meet."""
+    return {key: wanted for owner in owners for key, wanted in filters if not passes(owner.metadata.get(key), wanted)}
+
+
+def owners_of(document: Document, passage: Optional[Passage] = None) -> Sequence[Any]:
+    """What filters judge of a passage, or of a whole document: sections, or the document that has none."""
+    return (sections_of(document, passage) if passage else document.sections) or [document]
+
+
+class Admission:
+    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
+
+    def __init__(self, documents: Mapping[str, Document], cutting: Cutting):
+        self.documents, self.cutting = documents, cutting
+        self.known: Dict[str, Optional[FrozenSet[str]]] = {"[]": None}
+        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: numbers of owners}}
+        self.passages_of: Dict[int, List[str]] = {}
+        self.owner_count: Dict[str, int] = {}
+
+    def _index(self) -> None:
+        """Number the owners, by value and with their passages."""
+        numbers: Dict[int, int] = {}
+        for document in self.documents.values():
+            for owner in owners_of(document):
+                number = numbers[id(owner)] = len(numbers)
+                for key, found in owner.metadata.items():
+                    values = self.by_value.setdefault(key, {})
+                    for value in [json.dumps(found)] if isinstance(found, list) else []:
+                        values.setdefault(("liste", value), set()).add(number)
+                    for value in values_of(found):
+                        values.setdefault((kind_of(value), value), set()).add(number)
+            for passage in self.cutting.by_document[document.id]:
+                owners = owners_of(document, passage)
+                self.owner_count[passage.id] = len(owners)
+                for owner in owners:
+                    self.passages_of.setdefault(numbers[id(owner)], []).append(passage.id)
+
+    def _passing(self, key: str, wanted: Any) -> Set[int]:
+        """The owners that meet a condition."""
+        values = self.by_value.get(key, {})
+        if isinstance(wanted, list):
+            return values.get(("liste", json.dumps(wanted)), set())
+        met = []
+        for operator, bound in operators_of(wanted).items():
+            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
+                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
+            met.append(set().union(*(values.get(value, ()) for value in found)))
+        return set.intersection(*met)
+
+    def admitted(self, filters: Sequence[Tuple[str, Any]]) -> Optional[FrozenSet[str]]:
+        """The ids of the passages all of whose owners meet all the filters; None when nothing is filtered."""
+        name = json.dumps(filters)
+        if name not in self.known:
+            if not self.owner_count:
+                self._index()
+            owners = set.intersection(*(self._passing(*condition) for condition in filters))
+            met = Counter(passage for owner in owners for passage in self.passages_of.get(owner, ()))
+            self.known[name] = frozenset(passage for passage, times in met.items()
+                                         if times == self.owner_count[passage])
+        return self.known[name]
+
+
+def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
+    """The first limit matches of each document, in the order of all."""
+    room: Dict[str, int] = {}
+    best = []
+    for name, score in found:
+        document = cutting.by_id[name].span.document
+        room[document] = room.get(document, limit) - 1
+        if room[document] >= 0:
+            best.append((name, score))
+    return best
+
+
+# Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
+TERM = re.compile("[^\\W_]+(?:[\u0300-\u0331]+[^\\W_]*)*")
 
 
 def open_database() -> Any:
@@ -647,17 +681,17 @@ class Index:
                     + ("" if admitted is None else " AND +rowid IN (SELECT number FROM admitted)"), (query,))
         self.scored = query, admitted
 
-    def best(self, query: str, limit: int, admitted: Optional[FrozenSet[str]] = None) -> List[Tuple[str, float]]:
+    def best(self, terms: Sequence[str], limit: Optional[int], admitted: Optional[FrozenSet[str]] = None) -> List[Tuple[str, float]]:
         """The (passage id, score) of the best matches, in order; all of them when limit is -1."""
         def work():
-            self._score(query, admitted)
-            return self.database.execute("SELECT number, score FROM scores ORDER BY score, number LIMIT ?", (limit,)).fetchall()
+            self._score(make_query(terms), admitted)
+            return self.database.execute("SELECT number, score FROM scores ORDER BY score, number LIMIT ?", (-1 if limit is None else limit,)).fetchall()
         return [(self.ids[number], score) for number, score in run_sql(work)]
 
-    def rank(self, query: str, passage: str, admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
+    def rank(self, terms: Sequence[str], passage: str, admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
         """The rank of a passage among the matches, from 1; None when it shares no word with the query."""
         def work():
-            self._score(query, admitted)
+            self._score(make_query(terms), admitted)
             number = bisect_left(self.ids, passage)
             return self.database.execute(
                 "SELECT (SELECT count(*) FROM scores AS other WHERE (other.score, other.number) <= (own.score, own.number))"
@@ -684,28 +718,23 @@ def assemble(lengths: Iterable[int], budget_words: int) -> List[int]:
 
     [60, 61] under 120: [60, 60].
     """
-    sent = [0] + [min(total, budget_words) for total in accumulate(lengths)]
-    return [after - before for before, after in zip(sent, sent[1:])]
+    totals = [0] + [min(total, budget_words) for total in accumulate(lengths)]
+    return [after - before for before, after in zip(totals, totals[1:])]
 
 
 # --- 6. Coverage and loss: spans in, verdicts out -------------------------------------------------
 
-def missing_spans(quote: Span, kept: Iterable[Span]) -> List[Span]:
-    """The parts of a quote that no kept span of its document holds; a fact is covered when there is none.
+def missing_spans(quote: Span, spans: Iterable[Span]) -> List[Span]:
+    """The parts of a quote that no span of its document holds; a fact is covered when there is none.
 
-    Pieces add up: [0, 9[ misses [4, 6[ when [0, 4[ and [6, 9[ are kept.
+    Pieces add up: [0, 9[ misses [4, 6[ when [0, 4[ and [6, 9[ were sent.
     """
     missing, at = [], quote.start
-    for span in sorted(span for span in kept if span.document == quote.document and span.start < span.end):
+    for span in sorted(span for span in spans if span.document == quote.document and span.start < span.end):
         if at < span.start and at < quote.end:
             missing.append(Span(quote.document, at, min(span.start, quote.end)))
         at = max(at, span.end)
     return missing + ([Span(quote.document, at, quote.end)] if at < quote.end else [])
-
-
-def size(spans: Iterable[Span]) -> int:
-    """How many words spans have, those that several share counted each time."""
-    return sum(span.end - span.start for span in spans)
 
 
 def is_complete(question: Question, covered: Iterable[bool]) -> Optional[bool]:
@@ -713,16 +742,25 @@ def is_complete(question: Question, covered: Iterable[bool]) -> Optional[bool]:
     return all(covered) if question.answerable else None
 
 
-def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Kept]) -> List[Span]:
-    """The source positions of a context; AtelierError when it names a passage that the variant has not."""
+def kept_span(passage: Passage, words: int) -> Span:
+    """The source positions of the first words of a passage."""
+    end = min(passage.span.end, passage.span.start + words - passage.lead)
+    return passage.span._replace(end=max(passage.span.start, end))
+
+
+def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Tuple[str, int]]) -> List[Span]:
+    """The source positions of a context of (passage id, words kept); AtelierError when an id is unknown."""
     spans = []
-    for kept in context:
-        if kept.passage not in by_id:
-            raise AtelierError("passage {} inconnu de cette variante. {}".format(shown(kept.passage), suggestion(kept.passage, by_id)))
-        passage = by_id[kept.passage]
-        start, end = passage.span.start, passage.span.start + kept.words - passage.lead
-        spans.append(passage.span._replace(end=max(start, min(passage.span.end, end))))
+    for name, words in context:
+        if name not in by_id:
+            raise AtelierError("passage {} inconnu de cette variante. {}".format(shown(name), suggestion(name, by_id)))
+        spans.append(kept_span(by_id[name], words))
     return spans
+
+
+def size(spans: Iterable[Span]) -> int:
+    """How many words spans have, those that several share counted each time."""
+    return sum(span.end - span.start for span in spans)
 
 
 def union(spans: Iterable[Span]) -> List[Span]:
@@ -741,75 +779,103 @@ def redundant_words(spans: Sequence[Span]) -> int:
     return size(spans) - size(union(spans))
 
 
-def judge(fact: Fact, documents: Mapping[str, Document], kept: Sequence[Span],
-          lose: Callable[[Quote, Sequence[Span]], Dict[str, Any]]) -> Verdict:
-    """Whether the kept spans cover a fact and, for each of its quotes that they do not, where it was lost."""
-    attempts = []
-    for quote in fact.quotes:
-        missing, loss = missing_spans(quote.span, kept), None
-        if missing:
-            loss, twins = lose(quote, missing), same_words_in(documents, quote, kept)
-            loss = {**loss, "same_words_in": twins} if twins else loss
-        attempts.append(Attempt(quote, size(missing), loss))
-    return Verdict(fact, attempts, min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span])))
+def same_words_in(documents: Mapping[str, Document], quote: Quote, spans: Sequence[Span]) -> List[str]:
+    """The other documents from which the context holds the very words of a quote."""
+    found = []
+    for span in union(spans):
+        if span.document != quote.span.document and span.start < span.end:
+            document = documents[span.document]
+            text = document.text[document.starts[span.start]:document.ends[span.end - 1]]
+            found += [span.document] if any(occurrences(quote.text, fold(text))) else []
+    return list(dict.fromkeys(found))
 
 
-def filtered_out(trip: Trip) -> Optional[Dict[str, Any]]:
+def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
+    """What the stages need; of an engine, whose passages are unknown, the quote's own words stand for a passage."""
+    document = case.documents[quote.document]
+    touched = touching(sent.cutting, quote) if sent.cutting else [
+        make_passage(document, "", document.starts[quote.start], document.ends[quote.end - 1], "")]
+    inside = [passage for passage in touched if not refused_by(sent.filters, owners_of(document, passage))]
+    return Lost(quote, missing, sent, case.settings.budget_words,
+                find_refusing(sent.filters, document, quote, touched, inside), inside,
+                [passage for passage in inside if holds(passage, quote)])
+
+
+def find_refusing(filters: Sequence[Tuple[str, Any]], document: Document, quote: Span, touched: Sequence[Passage],
+                  inside: Sequence[Passage]) -> Dict[str, Any]:
+    """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
+    if all(refused_by(filters, [owner]) for owner in owners_of(document)):
+        return refused_by(filters, owners_of(document))
+    gaps = missing_spans(quote, [passage.touched for passage in inside])
+    outside = [passage for passage in touched if passage not in inside and overlapping(
+        gaps, passage.touched.start, passage.touched.end)]
+    return refused_by(filters, [owner for passage in outside for owner in owners_of(document, passage)])
+
+
+# The stages of loss: each takes an uncovered quote and gives what its loss carries, or None when it does not hold.
+
+def filtered_out(lost: Lost) -> Optional[Dict[str, Any]]:
     """The filters refuse the document, or the section, where the quote stands."""
-    return {"filter": dict(trip.broken_filters)} if trip.broken_filters else None
+    return {"filter": dict(lost.refusing)} if lost.refusing else None
 
 
-def not_indexed(trip: Trip) -> Optional[Dict[str, Any]]:
+def not_indexed(lost: Lost) -> Optional[Dict[str, Any]]:
     """No passage touches some word of the quote: the cutting left it out."""
-    return {} if missing_spans(trip.quote, [passage.touched for passage in trip.touching]) else None
+    return {} if missing_spans(lost.quote, [passage.touched for passage in lost.touching]) else None
 
 
-def cut_by_budget(trip: Trip) -> Optional[Dict[str, Any]]:
+def cut_by_budget(lost: Lost) -> Optional[Dict[str, Any]]:
     """words_over: how far beyond the budget, in the concatenated hits, the last word needed lies.
 
     None when it lies within: another engine cut its context by a rule of its own.
     """
-    left, before, carried = [trip.quote], 0, None
-    for hit in trip.hits or ():
+    left, before, carried = [lost.quote], 0, None
+    for hit in lost.sent.hits or ():
         span = hit.passage.span
         after = [rest for part in left for rest in missing_spans(part, [span])]
         if size(after) < size(left):
             end = min(span.end, max(part.end for part in left if part.start < span.end))
-            over = before + hit.passage.lead + end - span.start - trip.budget_words
+            over = before + hit.passage.lead + end - span.start - lost.budget_words
             carried = {"passage": hit.passage.id, "rank": hit.rank, "words_over": over if over > 0 else None}
         left, before = after, before + hit.passage.words
     return None if left else carried
 
 
-def split_at_boundary(trip: Trip) -> Optional[Dict[str, Any]]:
+def split_at_boundary(lost: Lost) -> Optional[Dict[str, Any]]:
     """Every word is in a passage, but no passage holds the whole quote."""
-    return None if trip.holders else {"pieces": [{"passage": piece.id, "rank": trip.rank_of(piece.id)} for piece in trip.touching]}
+    return None if lost.holders else {"pieces": [{"passage": piece.id, "rank": lost.sent.rank_of(piece.id)}
+                                                 for piece in lost.touching]}
 
 
-def not_matched(trip: Trip) -> Optional[Dict[str, Any]]:
+def not_matched(lost: Lost) -> Optional[Dict[str, Any]]:
     """Passages hold the quote; none shares a term with the question."""
-    return None if best_holder(trip) else {"passage": trip.holders[0].id}
+    return None if best_holder(lost) else {"passage": lost.holders[0].id}
 
 
-def ranked_too_low(trip: Trip) -> Optional[Dict[str, Any]]:
+def ranked_too_low(lost: Lost) -> Optional[Dict[str, Any]]:
     """The best ranked passage that holds the quote came after top_k."""
-    rank, passage = best_holder(trip)
+    rank, passage = best_holder(lost)
     return {"passage": passage, "rank": rank}
 
 
-def not_retrieved(trip: Trip) -> Optional[Dict[str, Any]]:
+def not_retrieved(lost: Lost) -> Optional[Dict[str, Any]]:
     """Another engine gave its hits, and they do not hold the quote."""
-    return None if trip.hits is None else {}
+    return None if lost.sent.hits is None else {}
 
 
-def not_sent(trip: Trip) -> Optional[Dict[str, Any]]:
+def not_sent(lost: Lost) -> Optional[Dict[str, Any]]:
     """Another engine gave its context alone: no more can be told."""
     return {}
 
 
-def best_holder(trip: Trip) -> Optional[Tuple[int, str]]:
+def best_holder(lost: Lost) -> Optional[Tuple[int, str]]:
     """The (rank, passage id) of the best ranked of the passages that hold the quote whole."""
-    return min(((rank, holder.id) for holder in trip.holders for rank in [trip.rank_of(holder.id)] if rank), default=None)
+    ranked = [(lost.sent.rank_of(holder.id), holder.id) for holder in lost.holders]
+    return min(((rank, name) for rank, name in ranked if rank), default=None)
+
+
+class Stage(namedtuple("Stage", "id test label detail advice")):
+    """A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try next."""
 
 
 STAGES = (
@@ -817,7 +883,8 @@ STAGES = (
           "Vérifiez le filtre et les métadonnées du document."),
     Stage("not_indexed", not_indexed, "absente de l'index", "{missing}",
           "Le découpage laisse ces mots de côté : changez-le."),
-    Stage("cut_by_budget", cut_by_budget, "coupée par le budget", "{passage}, rang {rank}, il manque {words_over} au budget",
+    Stage("cut_by_budget", cut_by_budget, "coupée par le budget",
+          "{passage}, rang {rank}, il manque {words_over} au budget",
           "La preuve est trouvée, mais trop loin : passages plus courts, moins de répétitions, ou budget plus grand."),
     Stage("split_at_boundary", split_at_boundary, "coupée par le découpage", "{pieces}",
           "Une limite traverse la citation : déplacez-la (paragraphes, recouvrement), ou scindez le fait."),
@@ -837,97 +904,106 @@ ENGINE_STAGES = (  # for an engine whose index is unknown
 STAGE = {stage.id: stage for stage in STAGES + ENGINE_STAGES}
 
 
-def find_loss(trip: Trip, stages: Sequence[Stage]) -> Dict[str, Any]:
+def find_loss(lost: Lost, stages: Sequence[Stage]) -> Dict[str, Any]:
     """The first stage that holds, with what its loss carries (`missing` except for filters)."""
     for stage in stages:
-        carried = stage.test(trip)
+        carried = stage.test(lost)
         if carried is not None:
-            missing = {} if stage.test is filtered_out else {"missing": [[span.start, span.end] for span in trip.missing]}
+            missing = {"missing": [[span.start, span.end] for span in lost.missing]} if stage != STAGES[0] else {}
             return {"stage": stage.id, **missing, **carried}
-    raise AssertionError("no stage of loss holds for {}".format(trip.quote))
-
-
-def same_words_in(documents: Mapping[str, Document], quote: Quote, kept: Sequence[Span]) -> List[str]:
-    """The other documents from which the context holds the very words of a quote."""
-    return list(dict.fromkeys(
-        span.document for span in union(kept) if span.document != quote.span.document and span.start < span.end
-        and any(occurrences(quote.text, fold(words_of(documents[span.document], span))))))
+    raise AssertionError("no stage of loss holds for {}".format(lost.quote))
 
 
 # --- 7. Report: outcomes to the JSON's dict -------------------------------------------------------
 
 def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
     """The summary and, when questions have sets, that of each set."""
-    sets = dict.fromkeys(question.set for question in case.questions if question.set)
-    parts = {name: summarize(case, cutting, [outcome for outcome in outcomes if outcome.question.set == name]) for name in sets}
-    return {"summary": summarize(case, cutting, outcomes), **({"by_set": parts} if parts else {})}
+    names = dict.fromkeys(question.set for question in case.questions if question.set)
+    by_set = {name: summarize(case, cutting, [outcome for outcome in outcomes if outcome.sent.question.set == name])
+              for name in names}
+    return {"summary": summarize(case, cutting, outcomes), **({"by_set": by_set} if by_set else {})}
 
 
 def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
-    """The counts of one variant, over the answerable questions; what an engine (cutting None) has no figure for is None."""
-    judged = [outcome for outcome in outcomes if outcome.question.answerable]
+    """The counts of one variant over the answerable questions; None where an engine (no cutting) has no figure."""
+    judged = [outcome for outcome in outcomes if outcome.sent.question.answerable]
     verdicts = [verdict for outcome in judged for verdict in outcome.verdicts]
     lost = [verdict.chosen.loss["stage"] for verdict in verdicts if verdict.chosen.loss]
     lengths = sorted(passage.words for passage in cutting.by_id.values()) if cutting else []
     return {
         "passages_indexed": len(lengths) or None,
         "words_indexed": sum(lengths) or None,
-        "complete_contexts": sum(bool(is_complete(outcome.question, [not verdict.chosen.loss for verdict in outcome.verdicts])) for outcome in judged),
+        "complete_contexts": sum(all(not verdict.chosen.loss for verdict in outcome.verdicts) for outcome in judged),
         "answerable_questions": len(judged),
         "facts_covered": len(verdicts) - len(lost),
         "facts_required": len(verdicts),
-        "facts_whole": sum(any(holds(passage, quote.span) for quote in verdict.fact.quotes for passage in touching(cutting, quote.span))
-                           for verdict in verdicts) if cutting else None,
+        "facts_whole": sum(is_held_whole(cutting, verdict.fact) for verdict in verdicts) if cutting else None,
         "recall_at": recall_at(judged, case.settings.top_k),
         **measure_evidence(judged),
-        "words_sent": sum(hit.kept for outcome in judged for hit in outcome.context),
-        "redundant_words": sum(redundant_words(outcome.kept) for outcome in judged),
+        "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
+        "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
         "passage_words": {"min": lengths[0], "median": median(lengths), "max": lengths[-1]} if lengths else None,
         **count_mixed(case.documents, cutting),
     }
 
 
+def is_held_whole(cutting: Cutting, fact: Fact) -> bool:
+    """Whether some single passage of a variant holds one of a fact's quotes: what the cutting alone allows."""
+    return any(holds(passage, quote.span) for quote in fact.quotes for passage in touching(cutting, quote.span))
+
+
 def measure_evidence(outcomes: Sequence[Outcome]) -> Dict[str, Optional[float]]:
-    """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in Chroma's
-    evaluation of chunking: over distinct source positions, averaged over questions.  None without question.
+    """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in
+    Chroma's evaluation of chunking: over distinct source positions, averaged over questions.  None without question.
     """
     shares = []
     for outcome in outcomes:
-        evidence, sent = union([verdict.chosen.quote.span for verdict in outcome.verdicts]), union(outcome.kept)
+        evidence = union([verdict.chosen.quote.span for verdict in outcome.verdicts])
+        sent = union(outcome.spans)
         both = size(evidence) - size([span for quote in evidence for span in missing_spans(quote, sent)])
-        shares.append((both / size(evidence), both / size(sent) if size(sent) else 0, both / (size(evidence) + size(sent) - both)))
+        shares.append((both / size(evidence), both / size(sent) if size(sent) else 0,
+                       both / (size(evidence) + size(sent) - both)))
     names = ("evidence_recall", "evidence_precision", "evidence_iou")
-    return {name: round(sum(each) / len(shares), 9) for name, each in zip(names, zip(*shares))} if shares else dict.fromkeys(names)
+    if not shares:
+        return dict.fromkeys(names)
+    return {name: round(sum(values) / len(values), 9) for name, values in zip(names, zip(*shares))}
 
 
 def recall_at(outcomes: Sequence[Outcome], top_k: int) -> Optional[List[float]]:
-    """For k = 1 … top_k, the mean share of a question's required facts that one hit of rank <= k holds whole.
+    """For k from 1, the mean share of a question's required facts that one hit of rank <= k holds whole.
 
-    Before the budget; all the hits of a question with per_document count at every k.  None without question or hits.
+    Before the budget; k ends at top_k, or at the most hits of a question, after which nothing changes; with
+    per_document all the hits of a question count at every k.  None without question or hits.
     """
-    if not outcomes or any(outcome.hits is None for outcome in outcomes):
+    if not outcomes or any(outcome.sent.hits is None for outcome in outcomes):
         return None
+    ranks = [[first_rank(outcome.sent, verdict.fact) for verdict in outcome.verdicts] for outcome in outcomes]
+    last = min(top_k, max(1, *(len(outcome.sent.hits) for outcome in outcomes)))
+    return [round(sum(sum(rank is not None and rank <= k for rank in asked) / len(asked) for asked in ranks)
+                  / len(ranks), 9) for k in range(1, last + 1)]
 
-    def first_rank(outcome, verdict):
-        ranks = [hit.rank for hit in outcome.hits for quote in verdict.fact.quotes
-                 if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span)]
-        return min(ranks, default=top_k + 1) if not outcome.question.per_document else 1 if ranks else top_k + 1
-    ranks = [[first_rank(outcome, verdict) for verdict in outcome.verdicts] for outcome in outcomes]
-    return [round(sum(sum(rank <= k for rank in each) / len(each) for each in ranks) / len(ranks), 9)
-            for k in range(1, top_k + 1)]
+
+def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
+    """The rank of the first hit that holds a fact whole; 1 for any hit of a question with per_document."""
+    for hit in sent.hits:
+        for quote in fact.quotes:
+            if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span):
+                return 1 if sent.question.per_document else hit.rank
+    return None
 
 
 def count_mixed(documents: Mapping[str, Document], cutting: Optional[Cutting]) -> Dict[str, Any]:
     """How many passages overlap two sections or more and, for each metadata key of sections, two values or more."""
     if not cutting:
         return {"mixed_passages": None, "mixed_by": None}
-    overlapped = [sections_of(documents[name], passage) for name, passages in cutting.by_document.items() if documents[name].sections
-                  for passage in passages]
-    keys = sorted({key for document in documents.values() for section in document.sections for key in section.metadata
-                   if section.metadata[key] != document.metadata.get(key)})
-    return {"mixed_passages": sum(len(sections) > 1 for sections in overlapped), "mixed_by": {
-        key: sum(len({json.dumps(section.metadata.get(key)) for section in sections}) > 1 for sections in overlapped) for key in keys}}
+    mixed = [sections for name, passages in cutting.by_document.items() if documents[name].sections
+             for passage in passages for sections in [sections_of(documents[name], passage)] if len(sections) > 1]
+    keys = sorted({key for document in documents.values() for section in document.sections
+                   for key, value in section.metadata.items() if value != document.metadata.get(key)})
+    return {"mixed_passages": len(mixed), "mixed_by": {
+        key: sum(len({json.dumps(section.metadata.get(key)) for section in sections}) > 1 for sections in mixed)
+        for key in keys}}
 
 
 def median(ordered: Sequence[int]) -> Any:
@@ -959,35 +1035,53 @@ def describe_case(case: Case) -> Dict[str, Any]:
     }
 
 
-def describe_outcome(documents: Mapping[str, Document], slice_text: Callable[..., str], question: Question, outcome: Outcome) -> Dict[str, Any]:
+def describe_settings(settings: Settings) -> Dict[str, Any]:
+    return {"filters": settings.filters, "top_k": settings.top_k, "budget_words": settings.budget_words,
+            "tokenizer": TOKENIZER, "stop_words": list(settings.stop_words), "index_titles": settings.index_titles}
+
+
+def describe_outcomes(case: Case, outcomes: Sequence[Outcome]) -> List[Dict[str, Any]]:
+    """The questions of the report; passages that several find are sliced once."""
+    slice_text = lru_cache(None)(lambda *passage: text_of(case.documents, *passage))
+    return [describe_outcome(case, question, outcome, slice_text)
+            for question, outcome in zip(case.questions, outcomes)]
+
+
+def describe_outcome(case: Case, question: Question, outcome: Outcome,
+                     slice_text: Callable[..., str]) -> Dict[str, Any]:
     """A question of the report: what was searched, found and sent, and the verdict on each fact."""
+    sent = outcome.sent
     facts = [describe_verdict(verdict) for verdict in outcome.verdicts]
     return {
-        "id": question.id, "text": question.text, "answerable": question.answerable, **({"set": question.set} if question.set else {}),
+        "id": question.id, "text": question.text, "answerable": question.answerable,
+        **({"set": question.set} if question.set else {}),
         "filters": question.filters, "per_document": question.per_document,
-        "terms": outcome.terms and [{"term": term, "passages": passages} for term, passages in outcome.terms],
-        "query": outcome.query,
-        "no_hits": outcome.no_hits,
-        "hits_before_budget": outcome.hits and [describe_hit(documents, hit, slice_text) for hit in outcome.hits],
-        "context": [describe_kept(hit, span, slice_text) for hit, span in zip(outcome.context, outcome.kept)],
-        "words_sent": sum(hit.kept for hit in outcome.context),
-        "redundant_words": redundant_words(outcome.kept),
+        "terms": sent.terms and [{"term": term, "passages": passages} for term, passages in sent.terms],
+        "query": sent.terms and make_query(term for term, _ in sent.terms),
+        "no_hits": sent.no_hits,
+        "hits_before_budget": sent.hits and [describe_hit(case, hit, slice_text) for hit in sent.hits],
+        "context": [describe_kept(hit, span, slice_text) for hit, span in zip(sent.context, outcome.spans)],
+        "words_sent": sum(hit.kept_words for hit in sent.context),
+        "redundant_words": redundant_words(outcome.spans),
         "facts": facts,
         "all_required_covered": is_complete(question, [fact["covered"] for fact in facts]),
     }
 
 
-def describe_hit(documents: Mapping[str, Document], hit: Hit, slice_text: Callable[..., str]) -> Dict[str, Any]:
+def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Dict[str, Any]:
     passage = hit.passage
-    return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words, "heading_words": passage.heading_words,
-            "lead_words": passage.lead, "kept_words": hit.kept, "score": hit.score and round(hit.score, 9),
-            "sections": [section.title for section in sections_of(documents[passage.span.document], passage)], "text": slice_text(passage)}
+    sections = sections_of(case.documents[passage.span.document], passage)
+    return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words,
+            "heading_words": passage.heading_words, "lead_words": passage.lead, "kept_words": hit.kept_words,
+            "score": hit.score and round(hit.score, 9), "sections": [section.title for section in sections],
+            "text": slice_text(passage)}
 
 
 def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Dict[str, Any]:
-    return {"rank": hit.rank, "passage": hit.passage.id, **span._asdict(), "words": hit.kept,
-            "heading_words": min(hit.kept, hit.passage.heading_words), "lead_words": min(hit.kept, hit.passage.lead), "truncated": hit.kept < hit.passage.words,
-            "text": slice_text(hit.passage, hit.kept)}
+    passage, words = hit.passage, hit.kept_words
+    return {"rank": hit.rank, "passage": passage.id, **span._asdict(), "words": words,
+            "heading_words": min(words, passage.heading_words), "lead_words": min(words, passage.lead),
+            "truncated": words < passage.words, "text": slice_text(passage, words)}
 
 
 def describe_verdict(verdict: Verdict) -> Dict[str, Any]:
@@ -995,18 +1089,19 @@ def describe_verdict(verdict: Verdict) -> Dict[str, Any]:
     described = {"id": verdict.fact.id, **describe_attempt(verdict.chosen)}
     if verdict.fact.several:
         described["alternatives"] = [describe_attempt(attempt) for attempt in verdict.attempts]
-        described["covered_by"] = verdict.attempts.index(verdict.chosen) if verdict.chosen.loss is None else None
+        described["covered_by"] = None if verdict.chosen.loss else verdict.attempts.index(verdict.chosen)
     return described
 
 
 def describe_attempt(attempt: Attempt) -> Dict[str, Any]:
-    quote, words = attempt.quote, size([attempt.quote.span])
-    return {"document": quote.span.document, "quote": quote.text, "start": quote.span.start, "end": quote.span.end,
-            "words": words, "words_covered": words - attempt.missing, "covered": attempt.loss is None, "loss": attempt.loss}
+    span, words = attempt.quote.span, size([attempt.quote.span])
+    return {"document": span.document, "quote": attempt.quote.text, "start": span.start, "end": span.end,
+            "words": words, "words_covered": words - attempt.missing, "covered": attempt.loss is None,
+            "loss": attempt.loss}
 
 
 def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
-    """Complete contexts of one against incomplete ones of the other, over the answerable questions that both hold.
+    """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
 
     p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses; 1 when all tie.
     """
@@ -1014,7 +1109,8 @@ def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[s
     pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
              if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
     wins, losses = pairs.count((True, False)), pairs.count((False, True))
-    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses, "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
+    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses,
+            "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
 
 
 def sign_test(wins: int, losses: int) -> float:
@@ -1030,7 +1126,7 @@ encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
-    """(opening, closing, [(label, item)]) of what is unfolded: an object that holds objects or lists, a list of objects."""
+    """(opening, closing, [(label, item)]) of what is unfolded: an object that holds any, a list of objects."""
     if isinstance(value, dict):
         for item in value.values():
             if item and isinstance(item, (dict, list)):
@@ -1041,12 +1137,13 @@ def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
 
 
 def unfold(value: Any, indent: str) -> str:
-    """JSON with a line for each item; what holds plain values stays on one, by Python's fast encoder, which cannot indent."""
+    """JSON with a line for each item; what holds plain values stays on one, by the fast encoder."""
     parts = members(value)
     if not parts:
         return encode(value)
     (opening, closing, items), deeper = parts, indent + "  "
-    return opening + deeper + ("," + deeper).join([label + unfold(item, deeper) for label, item in items]) + indent + closing
+    lines = [label + unfold(item, deeper) for label, item in items]
+    return opening + deeper + ("," + deeper).join(lines) + indent + closing
 
 
 def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
@@ -1063,8 +1160,10 @@ def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
     yield indent + closing
 
 
-# --- 8. Table: a report to eighty columns ---------------------------------------------------------
+# --- 8. Table: a report to eighty columns, and the words that all sections share ------------------
 
+LISTED_LOSSES = 12       # under the table
+SIGNIFICANT = 0.05       # below, a sign test tells two variants apart
 TABLE_HEAD = """\
 variante                passages     mots contextes    faits     mots       mots
                                   indexés  complets couverts  envoyés redondants"""
@@ -1074,82 +1173,95 @@ TABLE_LINE = "{:<23}{:>9}{:>9}{:>10}{:>9}{:>9}{:>11}"
 def format_table(report: Mapping[str, Any]) -> str:
     """The result table, at most 80 columns wide, ending with a line break."""
     case, settings = report["case"], report["settings"]
-    lines = [clip(" · ".join(filter(None, ["Atelier " + report["atelier"], case["file"], case["title"]]))),
-             "{}, {}, {} dont {} avec réponse, {}".format(
-                 counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(case["questions"], "question"),
-                 case["answerable_questions"], counted(case["facts"], "fait")),
-             "", TABLE_HEAD, "-" * 80]
-    lines += [format_line(variant["id"], variant["summary"]) for variant in report["variants"]]
-    lines += ["", *format_recall(report["variants"], settings["top_k"]), "", *format_losses(report["variants"]),
-              *format_comparisons(report["comparisons"]), "",
-              clip("Signature : atelier {}, cas {}, top_k {}, budget {}".format(
-                  report["atelier"], case["sha256"][:12], settings["top_k"], counted(settings["budget_words"], "mot")))]
-    return "\n".join(lines) + "\n"
+    title = " · ".join(filter(None, ["Atelier " + report["atelier"], case["file"], case["title"]]))
+    signature = "Signature : atelier {}, cas {}, top_k {}, budget {}".format(
+        report["atelier"], case["sha256"][:12], settings["top_k"], counted(settings["budget_words"], "mot"))
+    return "\n".join([
+        clip(title), describe_size(case), "", TABLE_HEAD, "-" * 80,
+        *[format_line(variant["id"], variant["summary"]) for variant in report["variants"]], "",
+        *format_recall(report["variants"], settings["top_k"]), "",
+        *format_losses(report["variants"]), *format_comparisons(report["comparisons"]), "", clip(signature)]) + "\n"
 
 
-def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
-    """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
-    told = [each for each in comparisons if each["p"] <= SIGNIFICANT]
-    if not comparisons:
-        return []
-    if not told:
-        return ["", "Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
-            decimal(min(each["p"] for each in comparisons), 3))]
-    return ["", "Test des signes : seules ces paires sont départagées"] + [
-        "  " + clip("{} contre {} : {} à {}, p = {}".format(*each["variants"], each["wins"], each["losses"], decimal(each["p"], 4)), 78)
-        for each in told[:LISTED_LOSSES]] + (["  et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES)] if len(told) > LISTED_LOSSES else [])
+def describe_size(case: Mapping[str, Any]) -> str:
+    """`432 mots, 3 documents, 6 questions dont 5 avec réponse, 10 faits`."""
+    return "{}, {}, {} dont {} avec réponse, {}".format(
+        counted(case["words"], "mot"), counted(len(case["documents"]), "document"),
+        counted(case["questions"], "question"), case["answerable_questions"], counted(case["facts"], "fait"))
 
 
-def format_line(id: str, summary: Mapping[str, Any]) -> str:
+def format_line(name: str, summary: Mapping[str, Any]) -> str:
     """A variant's line of the result table."""
     unknown = "-"
     return TABLE_LINE.format(
-        clip(id, 22), summary["passages_indexed"] or unknown, summary["words_indexed"] or unknown,
-        "{}/{}".format(summary["complete_contexts"], summary["answerable_questions"]),
-        "{}/{}".format(summary["facts_covered"], summary["facts_required"]), summary["words_sent"], summary["redundant_words"])
+        clip(name, 22), summary["passages_indexed"] or unknown, summary["words_indexed"] or unknown,
+        "{complete_contexts}/{answerable_questions}".format(**summary),
+        "{facts_covered}/{facts_required}".format(**summary), summary["words_sent"], summary["redundant_words"])
 
 
 def format_recall(variants: Sequence[Mapping[str, Any]], top_k: int) -> List[str]:
     """Recall by proof at a few k, its ceiling, and how many passages mix sections when some do."""
-    ranks = sorted({1, 2, 4, top_k} & set(range(1, top_k + 1)))
     mixed = any(variant["summary"]["mixed_passages"] for variant in variants)
-    lines = ["{:<23}{}{:>18}{}".format("rappel par preuve", "".join("{:>9}".format("k = {}".format(k)) for k in ranks), "d'un seul tenant",
-                                       "{:>10}".format("à cheval") if mixed else "")]
+    ranks = sorted({k for k in ((1, 4, top_k) if mixed and top_k > 4 else (1, 2, 4, top_k)) if k <= top_k})
+    lines = ["{:<23}{}{:>18}{}".format(
+        "rappel par preuve", "".join("{:>9}".format("k = {}".format(k)) for k in ranks), "d'un seul tenant",
+        "{:>10}".format("à cheval") if mixed else "")]
     for variant in variants:
-        summary, recall = variant["summary"], variant["summary"]["recall_at"] or []
+        summary, recall = variant["summary"], variant["summary"]["recall_at"]
+        shares = [decimal(recall[min(k, len(recall)) - 1], 3) if recall else "-" for k in ranks]
+        whole, over = summary["facts_whole"], summary["mixed_passages"]
         lines.append("{:<23}{}{:>18}{}".format(
-            clip(variant["id"], 22), "".join("{:>9}".format(decimal(recall[k - 1], 3) if recall else "-") for k in ranks),
-            "-" if summary["facts_whole"] is None else "{}/{}".format(summary["facts_whole"], summary["facts_required"]),
-            "{:>10}".format("-" if summary["mixed_passages"] is None else summary["mixed_passages"]) if mixed else ""))
+            clip(variant["id"], 22), "".join("{:>9}".format(share) for share in shares),
+            "-" if whole is None else "{}/{}".format(whole, summary["facts_required"]),
+            "{:>10}".format("-" if over is None else over) if mixed else ""))
     return lines
 
 
 def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
-    """A line for each lost proof, or, when they are many, a line for each variant and stage."""
+    """Two lines for each lost proof or, when they are many, a line for each variant and stage."""
     lost = [(variant["id"], question["id"], fact) for variant in variants for question in variant["questions"]
             for fact in question["facts"] if fact["loss"]]
     if not lost:
-        return ["Aucune preuve perdue."] if any(variant["summary"]["facts_required"] for variant in variants) else ["Aucune preuve exigée."]
+        required = any(variant["summary"]["facts_required"] for variant in variants)
+        return ["Aucune preuve perdue." if required else "Aucune preuve exigée."]
     if len(lost) > LISTED_LOSSES:
         return ["Preuves perdues (une à une dans le rapport : --output FICHIER)"] + [
-            "  {:<22}{:>6}  {}".format(clip(variant["id"], 21), variant["summary"]["losses"][stage.id], stage.label)
-            for variant in variants for stage in STAGE.values() if stage.id in variant["summary"]["losses"]]
-    return ["Preuves perdues"] + [
-        line for variant, question, fact in lost
-        for line in ("  " + clip("{} · {} · {}".format(clip(variant, 24), clip(question, 24), fact["id"]), 78),
-                     "    " + clip("{} : {}".format(STAGE[fact["loss"]["stage"]].label, detail_of(fact["loss"])), 76))]
+            "  {:<22}{:>6}  {}".format(clip(variant["id"], 21), number, STAGE[stage].label)
+            for variant in variants for stage, number in variant["summary"]["losses"].items()]
+    lines = ["Preuves perdues"]
+    for variant, question, fact in lost:
+        where = "{} · {} · {}".format(clip(variant, 24), clip(question, 24), fact["id"])
+        lines += ["  " + clip(where, 78),
+                  "    " + clip("{} : {}".format(STAGE[fact["loss"]["stage"]].label, detail_of(fact["loss"])), 76)]
+    return lines
 
 
 def detail_of(loss: Mapping[str, Any]) -> str:
     """What a loss carries, in French: `regles#0002, rang 2, 22 mots de trop`."""
+    pieces = [(piece["passage"], "rang {}".format(piece["rank"]) if piece["rank"] else "sans rang")
+              for piece in loss.get("pieces", ())]
     words = {
-        "filter": ", ".join("{} = {}".format(key, value) for key, value in loss.get("filter", {}).items()),
+        "filter": ", ".join("{} = {}".format(*condition) for condition in loss.get("filter", {}).items()),
         "missing": ", ".join("mots {} à {}".format(start, end - 1) for start, end in loss.get("missing", ())),
-        "pieces": " + ".join("{} ({})".format(piece["passage"], "rang {}".format(piece["rank"]) if piece["rank"] else "sans rang")
-                             for piece in loss.get("pieces", ())),
+        "pieces": " + ".join("{} ({})".format(*piece) for piece in pieces),
         "words_over": counted(loss["words_over"], "mot") if loss.get("words_over") else "des mots",
     }
     return STAGE[loss["stage"]].detail.format(**{**loss, **words})
+
+
+def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
+    """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
+    told = [pair for pair in comparisons if pair["p"] <= SIGNIFICANT]
+    if not comparisons:
+        return []
+    if not told:
+        return ["", "Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
+            decimal(min(pair["p"] for pair in comparisons), 3))]
+    lines = ["{} contre {} : {} à {}, p = {}".format(
+        *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4)) for pair in told[:LISTED_LOSSES]]
+    if len(told) > LISTED_LOSSES:
+        lines.append("et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES))
+    return ["", "Test des signes : seules ces paires sont départagées"] + ["  " + clip(line, 78) for line in lines]
 
 
 def clip(text: str, width: int = 80) -> str:
@@ -1160,9 +1272,9 @@ def clip(text: str, width: int = 80) -> str:
 
 def counted(number: int, noun: str) -> str:
     """`1 mot`, `22 mots`; a noun of several words takes the mark on each: `fait couvert`."""
-    if number < 2:
-        return "{} {}".format(number, noun)
-    return "{} {}".format(number, " ".join(word + ("" if word.endswith(("s", "x")) else "s") for word in noun.split()))
+    if number > 1:
+        noun = " ".join(word + ("" if word.endswith(("s", "x")) else "s") for word in noun.split())
+    return "{} {}".format(number, noun)
 
 
 def decimal(number: float, digits: int) -> str:
@@ -1170,46 +1282,22 @@ def decimal(number: float, digits: int) -> str:
     return "{:.{}f}".format(number, digits).replace(".", ",")
 
 
-# --- 9. Reading a case: bytes to Case -------------------------------------------------------------
-
-CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
-MAX_DEPTH = 50           # of nesting in a case file; the format needs 5
-MAX_DIGITS = 15          # of an integer: beyond, other JSON readers lose digits
-LISTED_FAULTS = 100      # of one file
-
-
-class Faults:
-    """Gathers the faults of one file, to be shown together."""
-
-    def __init__(self, file: str):
-        self.file = file
-        self.sentences: List[str] = []
-
-    def add(self, place: str, problem: str) -> None:
-        self.sentences.append(" : ".join(part for part in (self.file, place, problem) if part))
-
-    def extend(self, place: str, error: AtelierError) -> None:
-        """Add the sentences of an error that knows neither file nor place."""
-        for sentence in error.sentences:
-            self.add(place, sentence)
-
-    def check(self) -> None:
-        """Raise AtelierError when there is at least one fault; beyond LISTED_FAULTS they are counted."""
-        told = list(dict.fromkeys(self.sentences))
-        if told:
-            more = ["{} : et {}.".format(self.file, counted(len(told) - LISTED_FAULTS, "autre faute"))] if len(told) > LISTED_FAULTS else []
-            raise AtelierError(*told[:LISTED_FAULTS], *more)
-
-
 def shown(value: Any) -> str:
-    """A value as an error message quotes it: on one line, at most 80 characters."""
+    """A value as a sentence quotes it: on one line, at most 80 characters."""
     if isinstance(value, str):
         return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
     if isinstance(value, Unreadable):
         return "une valeur illisible"
-    if isinstance(value, dict) or isinstance(value, list) and any(isinstance(each, (dict, list, Unreadable)) for each in value):
+    if isinstance(value, dict) or isinstance(value, list) and any(
+            isinstance(item, (dict, list, Unreadable)) for item in value):
         return "un objet" if isinstance(value, dict) else "une liste"
     return clip(json.dumps(value, ensure_ascii=False))
+
+
+def some(names: Iterable[str], most: int = 5) -> str:
+    """`a, b, c, d, e, …`: the first names of a list."""
+    listed = list(names)
+    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
 
 
 def suggestion(value: str, known: Iterable[str]) -> str:
@@ -1219,17 +1307,58 @@ def suggestion(value: str, known: Iterable[str]) -> str:
     near = get_close_matches(value, names, 1)
     if near:
         return "Vouliez-vous dire {} ?".format(shown(near[0]))
-    return "Possibles : {}{}.".format(", ".join(names[:12]), "…" if len(names) > 12 else "") if names else "Rien n'est admis ici."
+    return "Possibles : {}.".format(some(names, 12)) if names else "Rien n'est admis ici."
+
+
+# --- 9. Reading a case: bytes to Case -------------------------------------------------------------
+# Shape first (JSON, keys, types), then meaning (ids, references, quotes); all the faults of a file are told.
+
+CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
+MAX_DEPTH = 50           # of nesting in a file; the formats need 10
+MAX_DIGITS = 15          # of an integer: beyond, other JSON readers lose digits
+LISTED_FAULTS = 100      # of one file
+
+
+class Faults:
+    """Gathers the faults of one file, to be shown together."""
+
+    def __init__(self, file: str):
+        self.file = file
+        self.told: Dict[str, Optional[Tuple[str, Iterable[str]]]] = {}  # sentences, and what mends them
+
+    def add(self, place: str, problem: str, value: str = "", known: Optional[Iterable[str]] = None) -> None:
+        """Tell a problem at a place; known are the names among which value was probably meant."""
+        sentence = " : ".join(part for part in (self.file, place, problem) if part)
+        self.told.setdefault(sentence, None if known is None else (value, known))
+
+    def extend(self, place: str, error: AtelierError) -> None:
+        """Tell the sentences of an error that knows neither file nor place."""
+        for sentence in error.sentences:
+            self.add(place, sentence)
+
+    def check(self) -> None:
+        """Raise AtelierError when there is at least one fault; beyond LISTED_FAULTS they are counted."""
+        sentences = [sentence + (" " + suggestion(*meant) if meant else "")
+                     for sentence, meant in islice(self.told.items(), LISTED_FAULTS)]
+        if len(self.told) > LISTED_FAULTS:
+            sentences.append("{} : et {}.".format(self.file, counted(len(self.told) - LISTED_FAULTS, "autre faute")))
+        if sentences:
+            raise AtelierError(*sentences)
 
 
 class Unreadable(namedtuple("Unreadable", "problem")):
     """Stands in the parsed tree for a value that JSON readers accept and this one refuses; problem is French."""
-    __slots__ = ()
 
 
 class RepeatedKeys(dict):
     """An object of the file that gives some keys twice."""
-    names: Tuple[str, ...] = ()
+    names: Sequence[str] = ()
+
+
+class Found(dict):
+    """The sound members of an object of a file; place is where it stands, given all its names, sound or not."""
+    place = ""
+    given: Iterable[str] = ()
 
 
 def decode(data: bytes) -> str:
@@ -1237,9 +1366,28 @@ def decode(data: bytes) -> str:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
         raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8.".format(
-            error.start, data[error.start], data.count(b"\n", 0, error.start) + 1)) from None
+            error.start, data[error.start], line)) from None
     return text[1:] if text.startswith("\ufeff") else text
+
+
+def read_members(pairs: Sequence[Tuple[str, Any]]) -> Dict[str, Any]:
+    """An object of a JSON text."""
+    tree = RepeatedKeys(pairs)
+    if len(tree) == len(pairs):
+        return dict(pairs)
+    tree.names = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
+    return tree
+
+
+def read_integer(digits: str) -> Any:
+    return int(digits) if len(digits) <= MAX_DIGITS else Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
+
+
+def read_float(digits: str) -> Any:
+    number = float(digits)
+    return number if abs(number) != float("inf") else Unreadable("nombre démesuré ({})".format(digits[:20]))
 
 
 def parse_json(text: str) -> Any:
@@ -1247,38 +1395,21 @@ def parse_json(text: str) -> Any:
 
     Raises AtelierError (a sentence without file) when the text is no JSON.
     """
-    def read_object(pairs):
-        tree = RepeatedKeys(pairs)
-        if len(tree) == len(pairs):
-            return dict(pairs)
-        keys = [key for key, _ in pairs]
-        tree.names = tuple(dict.fromkeys(key for key in keys if keys.count(key) > 1))
-        return tree
-
-    def read_integer(digits):
-        return int(digits) if len(digits) <= MAX_DIGITS else Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
-
-    def read_float(digits):
-        number = float(digits)
-        return number if abs(number) != float("inf") else Unreadable("nombre démesuré ({})".format(digits[:20]))
-
-    def read_constant(name):
-        return Unreadable("{} n'est pas un nombre JSON".format(name))
-
     try:
-        return json.loads(text, object_pairs_hook=read_object, parse_int=read_integer, parse_float=read_float,
-                          parse_constant=read_constant)
+        return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer, parse_float=read_float,
+                          parse_constant=lambda name: Unreadable("{} n'est pas un nombre JSON".format(name)))
     except RecursionError:
-        raise AtelierError("imbrication démesurée de listes ou d'objets ; le format n'en demande que cinq niveaux.") from None
+        raise AtelierError("imbrication démesurée de listes ou d'objets ; "
+                           "le format n'en demande que cinq niveaux.") from None
     except json.JSONDecodeError as error:
         raise AtelierError(explain_json(error)) from None
 
 
 def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
-    """Report what no value of the file may hold, wherever it stands under a place."""
-    stack = [(place and place + " : ", tree, 0)]
+    """Tell what no value of a file may hold, wherever it stands under a place."""
+    stack = [(place, place and " : ", tree, 0)]
     while stack:
-        place, value, depth = stack.pop()
+        place, joint, value, depth = stack.pop()
         if isinstance(value, Unreadable):
             faults.add(place, value.problem + ". Corrigez la valeur.")
         elif isinstance(value, str):
@@ -1287,109 +1418,170 @@ def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
             faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(MAX_DEPTH))
         elif isinstance(value, dict):
             for name in getattr(value, "names", ()):
-                faults.add(place.replace(" : ", ""), "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
-            for key in value:
-                check_characters(key, place, faults)
-            stack += reversed([(key if not place else place + key if place.endswith(" : ") else "{}.{}".format(place, key), item, depth + 1)
-                               for key, item in value.items()])
+                faults.add(place, "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
+            for name in value:
+                check_characters(name, place, faults)
+            stack += [(place + joint + name, ".", item, depth + 1) for name, item in reversed(list(value.items()))]
         elif isinstance(value, list):
-            stack += reversed([("{}[{}]".format(place, number), item, depth + 1) for number, item in enumerate(value)])
+            stack += [("{}{}[{}]".format(place, joint if joint != "." else "", number), ".", value[number], depth + 1)
+                      for number in reversed(range(len(value)))]
 
 
 def check_characters(text: str, place: str, faults: Faults) -> None:
-    """Report the first control character or lone surrogate of a text, with its position."""
+    """Tell the first control character or lone surrogate of a text, with its position."""
     match = CONTROL.search(text)
     if match:
         code = ord(match.group())
-        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(
-            "moitié de paire UTF-16 isolée" if code >= 0xD800 else "caractère de contrôle", code, match.start(),
-            "le texte semble mal décodé, réenregistrez-le en UTF-8" if 0x80 <= code < 0xA0 else "supprimez ce caractère"))
+        what = "moitié de paire UTF-16 isolée" if code >= 0xD800 else "caractère de contrôle"
+        mend = ("le texte semble mal décodé, réenregistrez-le en UTF-8" if 0x80 <= code < 0xA0
+                else "supprimez ce caractère")
+        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(what, code, match.start(), mend))
 
 
-def is_integer(value: Any) -> bool:
-    return type(value) is int
-
+# One table of what files may hold, and one walker.  A kind is a line of KINDS (a plain value), a line of SHAPES (an
+# object), `[kind]` (a list), `kind?` (or null); the key `*` stands for all those that a shape does not name.
 
 def is_metadata(value: Any) -> bool:
-    return isinstance(value, (str, int, float)) or isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, (str, int, float)) or isinstance(value, list) and all(
+        isinstance(item, str) for item in value)
 
 
-KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its test, and the words for what is expected
+KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # the test of a value, and the words for what is expected
     "text": (lambda value: isinstance(value, str), "un texte entre guillemets"),
     "filled": (lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide, entre guillemets"),
-    "count": (lambda value: is_integer(value) and value >= 1, "un entier d'au moins 1, sans guillemets"),
-    "position": (lambda value: is_integer(value) and value >= 0, "un entier positif ou nul, sans guillemets"),
+    "count": (lambda value: type(value) is int and value >= 1, "un entier d'au moins 1, sans guillemets"),
+    "position": (lambda value: type(value) is int and value >= 0, "un entier positif ou nul, sans guillemets"),
     "flag": (lambda value: isinstance(value, bool), "true ou false"),
-    "texts": (lambda value: isinstance(value, list), "une liste de textes, entre crochets"),
+    "texts": (lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+              "une liste de textes, entre crochets"),
     "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
     "list": (lambda value: isinstance(value, list), "une liste, entre crochets"),
     "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
-    "condition": (lambda value: is_metadata(value) or isinstance(value, dict), "une valeur, ou un objet de « gte », « lte » et « in »"),
-    "bound": (lambda value: kind_of(value) != "booléen" and isinstance(value, (str, int, float)), "un nombre ou une date ISO"),
-    "choices": (lambda value: isinstance(value, list) and value and all(isinstance(each, (str, int, float)) for each in value),
-                "une liste de valeurs, non vide"),
+    "condition": (lambda value: is_metadata(value) or isinstance(value, dict),
+                  "une valeur, ou un objet de « gte », « lte » et « in »"),
+    "bound": (lambda value: isinstance(value, (str, int, float)) and not isinstance(value, bool),
+              "un nombre ou une date ISO"),
+    "choices": (lambda value: isinstance(value, list) and value and all(
+        isinstance(item, (str, int, float)) for item in value), "une liste de valeurs, non vide"),
+    "revision": (lambda value: value is None or type(value) is int or isinstance(value, str),
+                 "un entier, un texte ou null"),
+    "stage": (lambda value: value in list(STAGE), "une étape de perte"),
     "any": (lambda value: True, ""),
-    "revision": (lambda value: value is None or is_integer(value) or isinstance(value, str), "un entier, un texte ou null"),
 }
-CASE_KEYS = (Key("title", "text"), Key("description", "text"), Key("filters", "object"), Key("settings", "object"),
-             Key("variants", "list"), Key("documents", "list", True), Key("facts", "list", True), Key("questions", "list", True))
-SETTINGS_KEYS = (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"), Key("index_titles", "flag"))
-DOCUMENT_KEYS = (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"), Key("file", "filled"),
-                 Key("sections", "list"), Key("structure", "filled"))
-SECTION_KEYS = (Key("title", "text"), Key("text", "filled", True))
-QUOTE_KEYS = (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position"))
-FACT_KEYS = (Key("id", "filled", True),) + tuple(key._replace(required=False) for key in QUOTE_KEYS) + (Key("any_of", "list"),)
-VARIANT_KEYS = (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"))
-QUESTION_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"), Key("required_facts", "texts"),
-                 Key("filters", "object"), Key("per_document", "count"), Key("set", "filled"))
+SHAPES = {
+    "case": (Key("title", "text"), Key("description", "text"), Key("filters", "filters"), Key("settings", "settings"),
+             Key("variants", "[variant]"), Key("documents", "[document]", True), Key("facts", "[fact]", True),
+             Key("questions", "[question]", True)),
+    "settings": (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"),
+                 Key("index_titles", "flag")),
+    "filters": (Key("*", "condition"),),
+    "operators": (Key("gte", "bound"), Key("lte", "bound"), Key("in", "choices")),
+    "variant": (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"),
+                Key("*", "any")),
+    "document": (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"), Key("file", "filled"),
+                 Key("sections", "[section]"), Key("structure", "filled"), Key("*", "metadata")),
+    "section": (Key("title", "text"), Key("text", "filled", True), Key("*", "metadata")),
+    "fact": (Key("id", "filled", True), Key("document", "filled"), Key("quote", "filled"), Key("start", "position"),
+             Key("any_of", "[quote]")),
+    "quote": (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position")),
+    "question": (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"),
+                 Key("required_facts", "texts"), Key("filters", "filters"), Key("per_document", "count"),
+                 Key("set", "filled")),
+    "register": (Key("passages", "[source]"), Key("context", "texts"), Key("context_from", "context_from"),
+                 Key("claims", "[claim]", True)),
+    "source": (Key("id", "filled", True), Key("revision", "revision"), Key("text", "filled", True)),
+    "claim": (Key("id", "filled", True), Key("text", "filled", True), Key("citations", "[citation]", True)),
+    "citation": (Key("passage", "filled", True), Key("revision", "revision"), Key("text", "filled", True),
+                 Key("relation", "filled", True)),
+    "context_from": (Key("report", "filled", True), Key("variant", "filled", True), Key("question", "filled", True)),
+    # an earlier report, as far as it is read again
+    "report": (Key("case", "case_report", True), Key("settings", "object", True),
+               Key("variants", "[variant_report]", True), Key("*", "any")),
+    "case_report": (Key("sha256", "text", True), Key("documents", "[document_report]", True), Key("*", "any")),
+    "document_report": (Key("id", "text", True), Key("sha256", "text", True), Key("*", "any")),
+    "variant_report": (Key("id", "text", True), Key("chunking", "object?", True), Key("question_filters", "flag", True),
+                       Key("questions", "[question_report]", True), Key("*", "any")),
+    "question_report": (Key("id", "text", True), Key("text", "text", True), Key("filters", "object", True),
+                        Key("per_document", "count?", True), Key("hits_before_budget", "[part_report]?", True),
+                        Key("context", "[part_report]", True), Key("facts", "[fact_report]", True), Key("*", "any")),
+    "part_report": (Key("passage", "text", True), Key("text", "text", True), Key("*", "any")),
+    "fact_report": (Key("id", "text", True), Key("loss", "loss_report?", True), Key("document", "text", True),
+                    Key("quote", "text", True), Key("start", "position", True),
+                    Key("alternatives", "[alternative_report]"), Key("*", "any")),
+    "alternative_report": (Key("document", "text", True), Key("quote", "text", True), Key("start", "position", True),
+                           Key("*", "any")),
+    "loss_report": (Key("stage", "stage", True), Key("*", "any")),
+}
+UNSOUND = object()
 
 
-def read_object(value: Any, place: str, keys: Sequence[Key], faults: Faults, others: str = "") -> Dict[str, Any]:
-    """The sound members of an object; faults tells what is unknown, missing, or of the wrong type.
+def read_tree(data: bytes, shape: str, faults: Faults) -> Found:
+    """The sound members of the object that a JSON file holds; AtelierError at once when it is no JSON."""
+    try:
+        tree = parse_json(decode(data))
+    except AtelierError as error:
+        faults.extend("", error)
+        faults.check()
+    check_tree(tree, faults)
+    found = sound(tree, shape, "", faults)
+    return Found() if found is UNSOUND else found
 
-    others names the kind of the members that keys does not list, which are refused when it is empty.
-    """
-    if not fits(value, "object", place, faults):
-        return {}
+
+def sound(value: Any, kind: str, place: str, faults: Faults) -> Any:
+    """What a value holds of its kind, its objects as Found; UNSOUND, and a fault, when it is not of its kind."""
+    if isinstance(value, Unreadable):
+        return UNSOUND  # told by check_tree
+    if kind.endswith("?"):
+        return None if value is None else sound(value, kind[:-1], place, faults)
+    plain = "list" if kind.startswith("[") else "object" if kind in SHAPES else kind
+    test, expected = KINDS[plain]
+    if not test(value):
+        if plain == "texts" and isinstance(value, list):
+            for number, item in enumerate(value):
+                sound(item, "text", "{}[{}]".format(place, number), faults)
+        else:
+            faults.add(place, "attendu : {} ; trouvé : {}.".format(expected, shown(value)))
+        return UNSOUND
+    if plain == "list" and kind != plain:
+        return sound_items(value, kind[1:-1], place, faults)
+    return value if plain == kind else sound_members(value, SHAPES[kind], place, faults)
+
+
+def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> List[Any]:
+    """The items of a list that are of a kind; an id that is already taken is told."""
+    found, taken = [], {}
+    for number, value in enumerate(items):
+        item = sound(value, kind, "{}[{}]".format(place, number), faults)
+        if item is UNSOUND:
+            continue
+        found.append(item)
+        if isinstance(item, Found) and "id" in item:
+            first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), item.place)
+            if first != item.place:
+                faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; donnez-en un autre.".format(
+                    shown(item["id"]), first))
+    return found
+
+
+def sound_members(value: Mapping[str, Any], keys: Sequence[Key], place: str, faults: Faults) -> Found:
+    """The sound members of an object; what is unknown, missing, or of the wrong kind is told."""
     kinds = {key.name: key.kind for key in keys}
-    sound = {}
+    others = kinds.pop("*", None)
+    found = Found()
+    found.place, found.given = place, frozenset(value)
     for name, item in value.items():
         where = "{}.{}".format(place, name if name.strip() else '""').lstrip(".")
-        if name not in kinds and not others:
-            faults.add(where, "clé inconnue. " + suggestion(name, kinds))
-        elif fits(item, kinds.get(name, others), where, faults):
-            sound[name] = item
+        kind = kinds.get(name, others)
+        if kind is None:
+            faults.add(where, "clé inconnue.", name, kinds)
+            continue
+        item = sound(item, kind, where, faults)
+        if item is not UNSOUND:
+            found[name] = item
     for key in keys:
         if key.required and key.name not in value:
             faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(key.name)))
-    return sound
-
-
-def fits(value: Any, kind: str, place: str, faults: Faults) -> bool:
-    """Whether a value is of the kind; faults tells the first thing that is not."""
-    if isinstance(value, Unreadable):
-        return False  # told by check_tree
-    if kind == "texts" and isinstance(value, list):
-        return all([fits(item, "text", "{}[{}]".format(place, number), faults) for number, item in enumerate(value)])
-    test, expected = KINDS[kind]
-    if not test(value):
-        faults.add(place, "attendu : {} ; trouvé : {}.".format(expected, shown(value)))
-    return test(value)
-
-
-def read_list(tree: Mapping[str, Any], name: str, keys: Sequence[Key], faults: Faults,
-              others: str = "") -> List[Tuple[str, Any, Dict[str, Any]]]:
-    """The (place, raw value, sound members) of a list of objects that have an id; ids already taken are told."""
-    items, taken = [], {}
-    for number, value in enumerate(tree.get(name, ())):
-        place = "{}[{}]".format(name, number)
-        item = read_object(value, place, keys, faults, others)
-        if "id" in item:
-            first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), place)
-            if first != place:
-                faults.add(place + ".id", "identifiant {} déjà pris par {}.id ; donnez-en un autre.".format(shown(item["id"]), first))
-        items.append((place, value, item))
-    return items
+    return found
 
 
 def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
@@ -1398,156 +1590,179 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
     Raises AtelierError with all the faults of the file.
     """
     faults = Faults(name)
-    try:
-        tree = parse_json(decode(data))
-    except AtelierError as error:
-        raise AtelierError(*("{} : {}".format(name, sentence) for sentence in error.sentences)) from None
-    check_tree(tree, faults)
-    case = read_object(tree, "", CASE_KEYS, faults)
+    case = read_tree(data, "case", faults)
     documents = read_documents(case, read, faults)
+    columns = read_columns(all_owners(documents))
     facts = read_facts(case, documents, faults)
-    questions = read_questions(case, facts, documents, faults)
-    settings = read_settings(case, documents, faults)
+    questions = read_questions(case, facts, columns, faults)
+    settings = read_settings(case, documents, columns, faults)
     variants = read_variants(case, documents, faults)
     faults.check()
-    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions, settings, variants)
+    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions, settings,
+                variants)
 
 
-def read_settings(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Settings:
+def other_members(found: Found, shape: str) -> Dict[str, Any]:
+    """The members of an object that its shape does not name: metadata."""
+    named = {key.name for key in SHAPES[shape]}
+    return {name: value for name, value in found.items() if name not in named}
+
+
+def read_settings(case: Found, documents: Mapping[str, Optional[Document]], columns: Mapping[str, Column],
+                  faults: Faults) -> Settings:
     """The settings and filters of a case, over the defaults; filters that admit nothing are told."""
-    settings = read_object(case.get("settings", {}), "settings", SETTINGS_KEYS, faults)
-    filters = read_filters(case.get("filters", {}), "filters", documents, faults)
-    judged = judged_metadata(documents)
-    if filters and judged and not any(broken_filters(filters, metadata) == {} for metadata in judged):
-        alone = [key for key, wanted in filters.items() if all(broken_filters({key: wanted}, metadata) for metadata in judged)]
-        for key in alone:
+    filters = read_filters(case.get("filters", {}), "filters", columns, faults)
+    owners = all_owners(documents)
+    if filters and all(refused_by(filters.items(), [owner]) for owner in owners):
+        alone = [condition for condition in filters.items()
+                 if all(refused_by([condition], [owner]) for owner in owners)]
+        for key, wanted in alone:
             faults.add("filters." + key, "aucun document n'a {} pour cette clé. Valeurs présentes : {}.".format(
-                shown(filters[key]), present_values(key, judged)))
+                shown(wanted), columns[key].present()))
         if not alone:
             faults.add("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
-    return DEFAULTS._replace(filters=filters, **{
-        key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
+    settings = {name: tuple(value) if isinstance(value, list) else value
+                for name, value in case.get("settings", {}).items()}
+    return DEFAULTS._replace(filters=filters, **settings)
 
 
-def read_variants(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Tuple[Variant, ...]:
+def read_variants(case: Found, documents: Mapping[str, Optional[Document]], faults: Faults) -> Tuple[Variant, ...]:
     """The case's own variants, in place of the four fixed ones."""
     if case.get("variants") == []:
         faults.add("variants", "liste vide ; ôtez la clé pour les quatre variantes fixes.")
     variants = []
-    for place, value, item in read_list(case, "variants", VARIANT_KEYS, faults, others="any"):
+    for item in case.get("variants", ()):
         unit = item.get("unit")
         if unit not in UNITS:
             if unit:
-                faults.add(place + ".unit", "unité {} inconnue. {}".format(shown(unit), suggestion(unit, UNITS)))
+                faults.add(item.place + ".unit", "unité {} inconnue.".format(shown(unit)), unit, UNITS)
             continue
-        known = {key.name for key in VARIANT_KEYS}
-        keys, own = UNITS[unit].keys, {name: each for name, each in value.items() if name not in known}
-        given = read_object(own, place, keys, faults)
-        parameters = {key.name: given.get(key.name, key.default) for key in keys}
-        if {"size", "overlap"} <= set(given) and given["overlap"] >= given["size"]:
-            faults.add(place + ".overlap", "recouvrement {} pour une taille de {} ; il doit être plus petit.".format(
-                given["overlap"], given["size"]))
-        for id, document in documents.items() if unit == "sections" else ():
+        own = sound_members(other_members(item, "variant"), UNITS[unit].keys, item.place, faults)
+        parameters = {key.name: own.get(key.name, key.default) for key in UNITS[unit].keys}
+        if {"size", "overlap"} <= set(own) and own["overlap"] >= own["size"]:
+            faults.add(item.place + ".overlap", "recouvrement {overlap} pour une taille de {size} ; "
+                                                "il doit être plus petit.".format(**own))
+        for name, document in documents.items() if unit == "sections" else ():
             if document and not document.sections:
-                faults.add(place + ".unit", "{} {}.".format(shown(id), "n'a aucun article reconnu ; voyez ses titres" if document.structure else
-                                                            "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité"))
+                faults.add(item.place + ".unit", "{} {}.".format(shown(name), (
+                    "n'a aucun article reconnu ; voyez ses titres" if document.structure else
+                    "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité")))
         if "id" in item:
             variants.append(Variant(item["id"], unit, parameters, item.get("question_filters", True)))
     return tuple(variants) or VARIANTS
 
 
-OPERATOR_KEYS = (Key("gte", "bound"), Key("lte", "bound"), Key("in", "choices"))
+class Column(namedtuple("Column", "values kinds undated")):
+    """What the metadata hold under one key: values in order, their kinds, the first text that is no ISO date."""
+
+    def present(self) -> str:
+        """The first dozen values, for the sentence that refuses another."""
+        return some(dict.fromkeys(map(shown, self.values)), 12)
+
+
 ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 
 
-def judged_metadata(documents: Mapping[str, Optional[Document]]) -> List[Mapping[str, Any]]:
-    """What filters see: the metadata of each section, or of a document that has none."""
-    return [judged.metadata for document in documents.values() if document for judged in document.sections or [document]]
+def is_undated(value: Any) -> bool:
+    """Whether a value is a text that no ISO date is."""
+    return isinstance(value, str) and not ISO_DATE.fullmatch(value)
 
 
-def present_values(key: str, judged: Iterable[Mapping[str, Any]]) -> str:
-    """The first dozen values that a key takes, for the sentence that refuses another."""
-    values = dict.fromkeys(shown(value) for metadata in judged for value in each_value(metadata.get(key)))
-    return ", ".join(islice(values, 12)) + (", …" if len(values) > 12 else "")
+def all_owners(documents: Mapping[str, Optional[Document]]) -> List[Any]:
+    """All that filters judge: the sections, and the documents that have none."""
+    return [owner for document in documents.values() if document for owner in owners_of(document)]
 
 
-def read_filters(value: Any, place: str, documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Any]:
+def read_columns(owners: Iterable[Any]) -> Dict[str, Column]:
+    """The metadata of all owners, by key."""
+    values: Dict[str, List[Any]] = {}
+    for owner in owners:
+        for key, found in owner.metadata.items():
+            values.setdefault(key, []).extend(values_of(found))
+    return {key: Column(found, set(map(kind_of, found)), next(filter(is_undated, found), None))
+            for key, found in values.items()}
+
+
+def read_filters(given: Mapping[str, Any], place: str, columns: Mapping[str, Column],
+                 faults: Faults) -> Dict[str, Any]:
     """The sound conditions of a filter; keys that no metadata have, and comparisons of unlike things, are told."""
-    filters, judged = {}, judged_metadata(documents)
-    for key, wanted in read_object(value, place, (), faults, others="condition").items():
+    filters = {}
+    for key, wanted in given.items():
         where = "{}.{}".format(place, key)
-        if isinstance(wanted, dict) and (not wanted or len(read_object(wanted, where, OPERATOR_KEYS, faults)) < len(wanted)):
-            if not wanted:
-                faults.add(where, "condition vide ; donnez « gte », « lte » ou « in ».")
+        if isinstance(wanted, dict) and len(sound_members(wanted, SHAPES["operators"], where, faults)) < len(wanted):
             continue
-        found = [each for metadata in judged for each in each_value(metadata.get(key))]
-        bounds = [wanted] if not isinstance(wanted, dict) else [bound for name, bound in wanted.items() if name in ("gte", "lte")]
-        compared = bounds + (each_value(wanted.get("in")) if isinstance(wanted, dict) else [])
-        compared = [each for bound in compared for each in each_value(bound)]
-        unlike = [each for each in compared if found and kind_of(each) not in map(kind_of, found)]
-        dates = [each for each in bounds + found if isinstance(wanted, dict) and bounds and isinstance(each, str) and not ISO_DATE.fullmatch(each)]
-        if not found and judged:
-            known = dict.fromkeys(name for metadata in judged for name in metadata)
-            faults.add(where, "aucun document n'a cette clé parmi ses métadonnées. " + suggestion(key, known))
-        elif unlike:
-            faults.add(where, "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
-                shown(unlike[0]), kind_of(unlike[0]), present_values(key, judged)))
-        elif dates:
-            faults.add(where, "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
-                shown(dates[0]), "" if dates[0] in bounds else ", dans les documents,"))
-        elif isinstance(wanted, dict) and {"gte", "lte"} <= set(wanted) and wanted["gte"] > wanted["lte"]:
-            faults.add(where, "« gte » dépasse « lte » : rien ne peut convenir.")
-        elif judged:
+        problem = find_unlike(wanted, columns[key]) if key in columns else ""
+        if wanted == {}:
+            faults.add(where, "condition vide ; donnez « gte », « lte » ou « in ».")
+        elif key not in columns:
+            faults.add(where, "aucun document n'a cette clé parmi ses métadonnées.", key, columns)
+        elif problem:
+            faults.add(where, problem)
+        else:
             filters[key] = wanted
     return filters
 
 
-def read_documents(case: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Optional[Document]]:
+def find_unlike(wanted: Any, column: Column) -> str:
+    """What makes a condition meaningless beside the values of its key, in French; empty when it is sound."""
+    bounds = [wanted[name] for name in ("gte", "lte") if name in wanted] if isinstance(wanted, dict) else []
+    for value in bounds + values_of(wanted.get("in")) if isinstance(wanted, dict) else values_of(wanted):
+        if kind_of(value) not in column.kinds:
+            return "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
+                shown(value), kind_of(value), column.present())
+    undated = next(filter(is_undated, bounds), None)
+    if bounds and (undated or column.undated):
+        return "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
+            shown(undated or column.undated), "" if undated else ", dans les documents,")
+    if len(bounds) == 2 and kind_of(bounds[0]) != kind_of(bounds[1]):
+        return "« gte » et « lte » sont de natures différentes : rien ne peut convenir."
+    if len(bounds) == 2 and bounds[0] > bounds[1]:
+        return "« gte » dépasse « lte » : rien ne peut convenir."
+    return ""
+
+
+def read_documents(case: Found, read: Callable[[str], bytes], faults: Faults) -> Dict[str, Optional[Document]]:
     """Documents by id; None stands for one whose text is not sound, so that its facts are not accused."""
     documents: Dict[str, Optional[Document]] = {}
     if case.get("documents") == []:
         faults.add("documents", "liste vide ; donnez au moins un document.")
-    for place, value, item in read_list(case, "documents", DOCUMENT_KEYS, faults, others="metadata"):
-        known = {key.name for key in DOCUMENT_KEYS}
-        metadata = {key: each for key, each in item.items() if key not in known}
-        given = [key for key in ("text", "file", "sections") if isinstance(value, dict) and key in value]
+    for item in case.get("documents", ()):
+        given = [name for name in ("text", "file", "sections") if name in item.given]
         document = None
-        if isinstance(value, dict) and len(given) != 1:
-            faults.add(place, "il faut « text », « file » ou « sections », l'un des trois et un seul.")
+        if len(given) != 1:
+            faults.add(item.place, "il faut « text », « file » ou « sections », l'un des trois et un seul.")
         elif given == ["sections"]:
-            document = join_sections(place, item, metadata, faults)
-        elif given:
-            document = read_text(place, item, metadata, read, faults)
+            document = join_sections(item, faults)
+        else:
+            document = read_text(item, read, faults)
         if "id" in item:
-            documents.setdefault(item["id"], document)
+            documents[item["id"]] = None if item["id"] in documents else document
     return documents
 
 
-def join_sections(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], faults: Faults) -> Optional[Document]:
+def join_sections(item: Found, faults: Faults) -> Optional[Document]:
     """A document given as sections: their texts joined by a blank line; None when one is not sound."""
     if "structure" in item:
-        faults.add(place + ".structure", "sans objet avec « sections » ; ôtez-la.")
+        faults.add(item.place + ".structure", "sans objet avec « sections » ; ôtez-la.")
     if item.get("sections") == []:
-        faults.add(place + ".sections", "liste vide ; donnez au moins une section.")
-    sections, start = [], 0
-    for number, value in enumerate(item.get("sections", ())):
-        part = read_object(value, "{}.sections[{}]".format(place, number), SECTION_KEYS, faults, others="metadata")
-        own = {key: each for key, each in part.items() if key not in ("title", "text")}
-        sections.append((part.get("title", ""), own, start, part.get("text", "")))
-        start += len(part.get("text", "")) + 2
-    if not sections or not all(text for _, _, _, text in sections):
+        faults.add(item.place + ".sections", "liste vide ; donnez au moins une section.")
+    metadata, parts, start = other_members(item, "document"), item.get("sections", ()), 0
+    if not parts or not all("text" in part for part in parts):
         return None
-    text = "\n\n".join(text for _, _, _, text in sections)
-    return make_document(item.get("id", ""), item.get("title", ""), text, metadata, [
-        Section(title, {**metadata, **own}, start, start + len(part), ()) for title, own, start, part in sections])
+    sections = []
+    for part in parts:
+        own = {**metadata, **other_members(part, "section")}
+        sections.append(Section(part.get("title", ""), own, start, start + len(part["text"]), ()))
+        start += len(part["text"]) + 2
+    text = "\n\n".join(part["text"] for part in parts)
+    return make_document(item.get("id", ""), item.get("title", ""), text, metadata, sections)
 
 
-def read_text(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], read: Callable[[str], bytes],
-              faults: Faults) -> Optional[Document]:
+def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Optional[Document]:
     """A document given as `text` or `file`, with the sections of its structure; None when it is not sound."""
-    where, text, structure = place + ".text", item.get("text"), item.get("structure")
+    where, text, structure = item.place + ".text", item.get("text", ""), item.get("structure")
     if "file" in item:
-        where = "{}.file ({})".format(place, item["file"])
+        where = "{}.file ({})".format(item.place, item["file"])
         try:
             text = decode(read(item["file"]))
         except AtelierError as error:
@@ -1556,79 +1771,84 @@ def read_text(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], 
         check_characters(text, where, faults)
         if not text.strip():
             faults.add(where, "document vide ; donnez-lui un texte.")
-    if not text or not text.strip():
+    if not text.strip():
         return None
-    title, header, sections, label = item.get("title", ""), {}, [], ""
-    if structure in STRUCTURES:
-        try:
-            found, header, sections = STRUCTURES[structure](text)
-            title = title or found
-            label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
-        except AtelierError as error:
-            faults.extend(where, error)
-            return None
-    elif structure:
-        faults.add(place + ".structure", "structure {} inconnue. {}".format(shown(structure), suggestion(structure, STRUCTURES)))
+    if structure and structure not in STRUCTURES:
+        faults.add(item.place + ".structure", "structure {} inconnue.".format(shown(structure)), structure, STRUCTURES)
         return None
-    metadata = {**header, **metadata}
-    sections = [section._replace(metadata=metadata) for section in sections]
-    document = make_document(item.get("id", ""), title, text, metadata, sections, label)
+    try:
+        found, header, sections = STRUCTURES[structure](text) if structure else ("", {}, [])
+    except AtelierError as error:
+        faults.extend(where, error)
+        return None
+    title = item.get("title") or found
+    label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
+    metadata = {**header, **other_members(item, "document")}
+    document = make_document(item.get("id", ""), title, text, metadata,
+                             [section._replace(metadata=metadata) for section in sections], label)
     return document._replace(file=item.get("file", ""), structure=structure or "")
 
 
-def read_facts(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Optional[Fact]]:
+def read_facts(case: Found, documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Optional[Fact]]:
     """Facts by id; None stands for one whose quotes could not all be located."""
     facts: Dict[str, Optional[Fact]] = {}
     texts = FoldedTexts(documents)
-    for place, value, item in read_list(case, "facts", FACT_KEYS, faults):
-        several = isinstance(value, dict) and "any_of" in value
-        if several and {"document", "quote", "start"} & set(value):
-            faults.add(place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
-        if several and item.get("any_of") == []:
-            faults.add(place + ".any_of", "liste vide ; donnez au moins une citation.")
-        parts = [("{}.any_of[{}]".format(place, number), part) for number, part in enumerate(item.get("any_of", ()))] if several else [
-            (place, {key.name: value[key.name] for key in QUOTE_KEYS if key.name in value} if isinstance(value, dict) else {})]
-        quotes = [read_quote(*part, documents, texts, faults) for part in parts]
+    for item in case.get("facts", ()):
+        several = "any_of" in item.given
+        if several and {"document", "quote", "start"} & item.given:
+            faults.add(item.place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
+        if item.get("any_of") == []:
+            faults.add(item.place + ".any_of", "liste vide ; donnez au moins une citation.")
+        for name in () if several else ("document", "quote"):
+            if name not in item.given:
+                faults.add(item.place, "la clé {} manque ; ajoutez-la.".format(shown(name)))
+        parts = item.get("any_of", ()) if several else [item]
+        quotes = [read_quote(part, documents, texts, faults) for part in parts]
         if "id" in item:
-            facts.setdefault(item["id"], Fact(item["id"], tuple(quotes), several) if quotes and all(quotes) else None)
+            sound_fact = bool(quotes) and all(quotes) and item["id"] not in facts
+            facts[item["id"]] = Fact(item["id"], tuple(quotes), several) if sound_fact else None
     return facts
 
 
-def read_quote(place: str, value: Any, documents: Mapping[str, Optional[Document]], texts: FoldedTexts, faults: Faults) -> Optional[Quote]:
+def read_quote(item: Found, documents: Mapping[str, Optional[Document]], texts: FoldedTexts,
+               faults: Faults) -> Optional[Quote]:
     """A quote with its one place in its document; None, and a fault, when it has none."""
-    item = read_object(value, place, QUOTE_KEYS, faults)
     name, quote = item.get("document"), item.get("quote")
     if name is not None and documents and name not in documents:
-        faults.add(place + ".document", "document {} inconnu. {}".format(shown(name), suggestion(name, documents)))
+        faults.add(item.place + ".document", "document {} inconnu.".format(shown(name)), name, documents)
     elif quote and documents.get(name):
         try:
             return Quote(quote, Span(name, *choose_place(quote, item.get("start"), name, texts)))
         except AtelierError as error:
-            faults.add(place + ".quote", "{} {}".format(shown(quote), error))
+            faults.add(item.place + ".quote", "{} {}".format(shown(quote), error))
     return None
 
 
-def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]], documents: Mapping[str, Optional[Document]],
+def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Mapping[str, Column],
                    faults: Faults) -> Tuple[Question, ...]:
     """The questions of a case; what they require must be known, and agree with their being answerable."""
     questions = []
-    for place, value, item in read_list(case, "questions", QUESTION_KEYS, faults):
+    for item in case.get("questions", ()):
         required, answerable = item.get("required_facts", []), item.get("answerable", True)
-        for number, fact in enumerate(required):
-            where = "{}.required_facts[{}]".format(place, number)
-            if "facts" in case and fact not in facts:
-                faults.add(where, "fait {} inconnu. {}".format(shown(fact), suggestion(fact, facts)))
-            elif fact in required[:number]:
-                faults.add(where, "fait {} exigé deux fois ; ôtez-en un.".format(shown(fact)))
-        if isinstance(value, dict) and value.get("answerable", True) is not answerable:
-            pass  # its type is wrong: what it means is unknown
-        elif answerable and not required and isinstance(value, dict) and value.get("required_facts", []) == []:
-            faults.add(place, "question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.")
-        elif not answerable and required:
-            faults.add(place, "question déclarée sans réponse, mais qui exige des faits ; ôtez les faits ou « answerable ».")
-        filters = read_filters(item.get("filters", {}), place + ".filters", documents, faults)
+        times = Counter(required)
+        for number, name in enumerate(required):
+            where = "{}.required_facts[{}]".format(item.place, number)
+            if "facts" in case and name not in facts:
+                faults.add(where, "fait {} inconnu.".format(shown(name)), name, facts)
+            elif times[name] > 1 and name in required[:number]:
+                faults.add(where, "fait {} exigé deux fois ; ôtez-en un.".format(shown(name)))
+        if any(name in item.given and name not in item for name in ("answerable", "required_facts")):
+            pass  # a type is wrong: what it means is unknown
+        elif answerable and not required:
+            faults.add(item.place, "question sans fait exigé ; listez-les dans « required_facts », "
+                                   "ou écrivez \"answerable\": false.")
+        elif required and not answerable:
+            faults.add(item.place, "question déclarée sans réponse, mais qui exige des faits ; "
+                                   "ôtez les faits ou « answerable ».")
+        filters = read_filters(item.get("filters", {}), item.place + ".filters", columns, faults)
         if {"id", "text"} <= set(item):
-            questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters, item.get("per_document"), item.get("set")))
+            questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters,
+                                      item.get("per_document"), item.get("set")))
     return tuple(questions)
 
 
@@ -1718,16 +1938,17 @@ def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts
 
 # --- 10. Structures: contracts and Markdown to sections -------------------------------------------
 
+# A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file) tells
+# what is missing.
+
 DASHES = "‐‑‒–—―−-"
-ARTICLE = re.compile(r"""(?ix) \s* (?: (?: article | annexe ) \s+ | art (?: \.\s* | \s+ ) ) (?: n° \s* )?
+ARTICLE = re.compile(r"""(?ix) (?: (?: article | annexe ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )?
     (?P<number> \d+ (?: [.‑‐-] \d+ )* (?: er | ère )? | premi(?: er | ère ) | unique | [ivxlcdm]+
               | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
-    (?: \s+ (?: bis | ter | quater | quinquies ) )? \s* (?: \.? \s* [:{}] .* | \.? ) \s*""".format(DASHES))
-ALMOST_ARTICLE = re.compile(r"(?i)\s*(?:article|art\.|annexe|avenant)\b.{0,60}[^\s.,;:]\s*")  # what a reader may take for a heading
+    (?: \s (?: bis | ter | quater | quinquies ) )? (?: \s? \.? \s? [:{}] .* | \s? \.? )""".format(DASHES))
 CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
-HEADER_LINE = re.compile(r"\s*([^:]+?)\s*:\s*(.*\S)")
 HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
-ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t](.*))?")
 FENCE = re.compile(r" {0,3}(```+|~~~+)")
 
 
@@ -1741,7 +1962,8 @@ def lines_of(text: str) -> Iterator[Tuple[int, str]]:
 
 def make_key(label: str) -> str:
     """`Date de signature` gives date_de_signature."""
-    return "_".join("".join(c for c in unicodedata.normalize("NFD", label.lower()) if not is_mark(c)).split())
+    plain = "".join(sign for sign in unicodedata.normalize("NFD", label.lower()) if not is_mark(sign))
+    return "_".join(plain.split())
 
 
 def parse_contract(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
@@ -1749,39 +1971,55 @@ def parse_contract(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
     lines = list(lines_of(text))
     first = next(number for number, (_, line) in enumerate(lines) if line.strip())
     last = next((number for number in range(first + 1, len(lines)) if not lines[number][1].strip()), len(lines))
-    metadata, problems = {}, []
-    for number in range(first + 1, last):
-        match = HEADER_LINE.fullmatch(lines[number][1])
-        if match and make_key(match.group(1)) in metadata:
-            problems.append("ligne {} : la clé {} est donnée deux fois dans l'en-tête ; gardez-en une.".format(number + 1, shown(match.group(1))))
-        elif match:
-            metadata[make_key(match.group(1))] = match.group(2)
-        else:
-            problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(number + 1, shown(lines[number][1])))
-    for rank, key in enumerate(HEADER_KEYS, first + 1):
-        if make_key(key) not in metadata and not (rank < last and not HEADER_LINE.fullmatch(lines[rank][1])):
-            problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
-                rank + 1, key, shown(lines[rank][1]) if rank < len(lines) else "la fin du texte"))
-    if problems:
-        raise AtelierError(*problems)
-    metadata["parties"] = metadata["parties"].split(" ; ")
+    metadata = parse_header([line for _, line in lines[first + 1:last]], first + 2,
+                            lines[last][1] if last < len(lines) else None)
     return " ".join(lines[first][1].split()), metadata, make_sections(text, mark_articles(lines[last:]))
 
 
+def parse_header(lines: Sequence[str], first: int, after: Optional[str]) -> Dict[str, Any]:
+    """The metadata of a contract's header; first is the number of its first line, after the line that follows it."""
+    metadata: Dict[str, Any] = {}
+    problems, odd = [], set()
+    for number, line in enumerate(lines, first):
+        label, colon, value = (part.strip() for part in line.partition(":"))
+        if not (label and value):
+            odd.add(number)
+            problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(
+                number, shown(line)))
+        elif make_key(label) in metadata:
+            problems.append("ligne {} : la clé {} est donnée deux fois dans l'en-tête ; gardez-en une.".format(
+                number, shown(label)))
+        else:
+            metadata[make_key(label)] = value
+    for number, label in enumerate(HEADER_KEYS, first):
+        if make_key(label) not in metadata and number not in odd:
+            here = [*lines, after][min(number - first, len(lines))]
+            problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
+                number, label, "la fin du texte" if here is None else shown(here)))
+    if problems:
+        raise AtelierError(*problems)
+    metadata["parties"] = metadata["parties"].split(" ; ")
+    return metadata
+
+
 def mark_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Optional[str]]]:
-    """(character, title) where a section begins, (character, None) where a clause does; a heading keeps what follows it."""
+    """(character, title) where a section begins, (character, None) where a clause does.
+
+    A heading keeps what follows it, and a clause bears its article's number.
+    """
     number, fresh, begun = None, False, False
     for start, line in lines:
-        heading, clause = ARTICLE.fullmatch(line), CLAUSE.match(line)
+        title = " ".join(line.split())
+        heading, clause = ARTICLE.fullmatch(title), CLAUSE.match(line)
         if heading:
-            digits = re.match(r"\d+", heading.group("number"))
-            number = digits.group() if digits else "1" if heading.group("number").lower().startswith("premi") else None
-            yield start, " ".join(line.split())
-        elif line.strip() and not begun:
+            digits, ordinal = re.match(r"\d+", heading.group("number")), heading.group("number").lower()
+            number = digits.group() if digits else "1" if ordinal.startswith("premi") else None
+            yield start, title
+        elif title and not begun:
             yield start, ""
         elif clause and not fresh and number in (None, clause.group(1)):
             yield start, None
-        if line.strip():
+        if title:
             fresh, begun = bool(heading), True
 
 
@@ -1797,7 +2035,7 @@ def mark_headings(text: str) -> Iterator[Tuple[int, Optional[str]]]:
         opening = FENCE.match(line)
         heading = None if fence else ATX_HEADING.fullmatch(line)
         if heading:
-            yield start, " ".join((heading.group(1) or "").split())
+            yield start, atx_title(heading.group(1) or "")
         elif line.strip() and not begun:
             yield start, ""
         elif line.strip() and blank and not fence and not fresh:
@@ -1809,6 +2047,13 @@ def mark_headings(text: str) -> Iterator[Tuple[int, Optional[str]]]:
             fence = opening.group(1)
         elif opening and opening.group(1).startswith(fence) and not line.strip().strip(fence[0]):
             fence = ""
+
+
+def atx_title(content: str) -> str:
+    """What a heading says, without its closing run of #, which a blank must precede."""
+    content = content.strip()
+    closed = content.rstrip("#")
+    return " ".join((content if closed and not closed[-1].isspace() else closed).split())
 
 
 def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List[Section]:
@@ -1992,68 +2237,74 @@ def os_problem(error: OSError) -> str:
 
 # --- 12. Warnings: what does not stop a run but spoils its reading --------------------------------
 
-def idle_facts(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+# A check is a function (Case, the variants' parts of the report) -> Iterator[str]: a sentence a warning.
+
+def idle_facts(case, variants):
     required = {fact for question in case.questions for fact in question.required_facts}
     for fact in case.facts:
         if fact not in required:
             yield "fait {} : aucune question ne l'exige.".format(shown(fact))
 
 
-def invisible_characters(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    holders = [("document", document) for document in case.documents.values()]
-    for kind, holder in holders + [("question", question) for question in case.questions]:
-        found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
-        for character in dict.fromkeys(found):
-            at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
-            yield ("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, "
-                   "ôtez ce caractère.").format(kind, shown(holder.id), INVISIBLE[character], ord(character),
-                                                found.count(character), at)
+def invisible_characters(case, variants):
+    for kind, holders in (("document", case.documents.values()), ("question", case.questions)):
+        for holder in holders:
+            found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
+            for character in dict.fromkeys(found):
+                at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
+                yield ("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en "
+                       "deux, ôtez ce caractère.").format(kind, shown(holder.id), INVISIBLE[character],
+                                                          ord(character), found.count(character), at)
 
 
-def doubtful_headings(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+# What a reader may take for a heading.
+ALMOST_ARTICLE = re.compile(r"(?i)(?:article|art\.|annexe|avenant)\b.{0,60}[^\s.,;:]")
+
+
+def doubtful_headings(case, variants):
     """Lines of a contract that look like an article's title and are not read as one."""
     remedy = "un titre s'écrit « Article 4 – Prix »."
     for document in case.documents.values():
         if document.structure != "contract":
             continue
+        name = shown(document.id)
         if not any(section.title for section in document.sections):
-            yield "document {} : aucun article reconnu dans ce contrat ; {}".format(shown(document.id), remedy)
+            yield "document {} : aucun article reconnu dans ce contrat ; {}".format(name, remedy)
         for number, (_, line) in enumerate(lines_of(document.text), 1):
-            if ALMOST_ARTICLE.fullmatch(line) and not ARTICLE.fullmatch(line):
+            if ALMOST_ARTICLE.fullmatch(clip(line)) and not ARTICLE.fullmatch(" ".join(line.split())):
                 yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(
-                    shown(document.id), number, shown(line), remedy)
+                    name, number, shown(line), remedy)
 
 
-def contexts_beyond_hits(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def contexts_beyond_hits(case, variants):
     """Engines whose context holds words that their hits do not."""
     for variant in variants:
         for question in variant["questions"] if variant["chunking"] is None else ():
-            found, sent = question["hits_before_budget"], question["context"]
-            hits, both = (union(Span(part["document"], part["start"], part["end"]) for part in parts)
-                          for parts in (found or (), [*(found or ()), *sent]))
-            if found is not None and size(hits) < size(both):
+            hits, sent = ([Span(part["document"], part["start"], part["end"]) for part in question[key] or ()]
+                          for key in ("hits_before_budget", "context"))
+            if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
                 yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(
                     shown(variant["id"]), shown(question["id"]))
 
 
-def questions_without_terms(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def questions_without_terms(case, variants):
     if not case.questions:
         yield "aucune question : seuls les passages sont décrits."
     for question in variants[0]["questions"]:
         if question["terms"] == []:
-            yield "question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(shown(question["id"]))
+            yield "question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(
+                shown(question["id"]))
 
 
-def documents_without_filtered_key(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def documents_without_filtered_key(case, variants):
     for key in case.settings.filters:
         without = [shown(document.id) for document in case.documents.values()
-                   if not any(key in part.metadata for part in document.sections or [document])]
+                   if not any(key in owner.metadata for owner in owners_of(document))]
         if without:
-            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(
-                key, ", ".join(without[:5]) + ", …" * (len(without) > 5))
+            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, some(without))
 
 
-def idle_variants(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def idle_variants(case, variants):
     """Variants that cut the same passages, and overlaps without effect."""
     alike: Dict[str, List[str]] = {}
     for variant in variants:
@@ -2062,12 +2313,12 @@ def idle_variants(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator
             continue  # another engine
         cutting = json.dumps([passages, variant["summary"]["words_indexed"], variant["question_filters"]])
         alike.setdefault(cutting, []).append(variant["id"])
-        if variant["chunking"].get("overlap") and all(len(spans) == 1 for spans in passages.values()):
-            yield "variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage.".format(
-                shown(variant["id"]))
-    for ids in alike.values():
-        if len(ids) > 1:
-            yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(ids))
+        if variant["chunking"].get("overlap") and all(len(intervals) == 1 for intervals in passages.values()):
+            yield ("variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage."
+                   ).format(shown(variant["id"]))
+    for names in alike.values():
+        if len(names) > 1:
+            yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(names))
 
 
 CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
@@ -2077,51 +2328,54 @@ CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_h
 # --- 13. Baseline: what changed since an earlier report -------------------------------------------
 
 def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Dict[str, Any]:
-    """What changed since an earlier report, per variant that both have: facts gained, lost, or lost at another stage.
+    """What changed since an earlier report, per variant that both have: facts gained, lost, lost elsewhere.
 
-    differences name, in French, what makes them hard to compare, which is left out; where a document
-    changed nothing is compared.
+    A change is [question id, fact id, the stages that lost it].  differences name, in French, what makes the
+    reports hard to compare, which is left out; where a document changed nothing is compared.
     """
-    sides = (report, earlier)
-    documents = [{document["id"]: document["sha256"] for document in side["case"]["documents"]} for side in sides]
-    variants = [{variant["id"]: variant for variant in side["variants"]} for side in sides]
-    differences = name_changes("document", *documents)
-    differences += name_changes("réglage", report["settings"], earlier["settings"])
-    compared = {}
-    if documents[0] == documents[1]:
-        differences += name_changes("variante", *(
-            {name: [variant["chunking"], variant["question_filters"]] for name, variant in side.items()} for side in variants))
-        for name in variants[0]:
-            if name in variants[1]:
-                told, compared[name] = compare_facts(*(side[name]["questions"] for side in variants))
-                differences += told
-    return {"sha256": earlier["case"]["sha256"], "differences": list(dict.fromkeys(differences)), "variants": compared}
+    now, then = traits(report), traits(earlier)
+    comparable = now["document"] == then["document"]
+    same = {(kind, name) for kind in now for name in now[kind] if now[kind][name] == then[kind].get(name)}
+    before = {variant["id"]: fates(variant) for variant in earlier["variants"] if comparable}
+    variants = {}
+    for variant in report["variants"]:
+        if variant["id"] not in before:
+            continue
+        changes = variants[variant["id"]] = {"gained": [], "lost": [], "changed": []}
+        for key, stage in fates(variant).items():
+            first = before[variant["id"]].get(key)
+            if first != stage and {("question", key[0]), ("fait exigé", " / ".join(key))} <= same:
+                kind = "gained" if not stage else "changed" if first else "lost"
+                changes[kind].append([*key, *filter(None, [stage and first, stage])])
+    differences = [sentence for kind in now if comparable or kind in ("document", "réglage")
+                   for sentence in name_changes(kind, now[kind], then[kind])]
+    return {"sha256": earlier["case"]["sha256"], "differences": differences, "variants": variants}
 
 
-def compare_facts(*sides: Sequence[Mapping[str, Any]]) -> Tuple[List[str], Dict[str, List[List[str]]]]:
-    """(differences, {gained, lost, changed}) of the questions of two reports, the later first.
+def traits(report: Mapping[str, Any]) -> Dict[str, Mapping[str, Any]]:
+    """What two reports must share for their facts to be compared: {kind, in French: {name: value}}."""
+    questions = report["variants"][0]["questions"] if report["variants"] else []
+    return {
+        "document": {document["id"]: document["sha256"] for document in report["case"]["documents"]},
+        "réglage": report["settings"],
+        "variante": {variant["id"]: [variant["chunking"], variant["question_filters"]]
+                     for variant in report["variants"]},
+        "question": {question["id"]: [question["text"], question["filters"], question["per_document"]]
+                     for question in questions},
+        "fait exigé": {"{} / {}".format(question["id"], fact["id"]): [
+            [quote["document"], quote["quote"], quote["start"]] for quote in fact.get("alternatives", [fact])]
+            for question in questions for fact in question["facts"]},
+    }
 
-    A change is [question id, fact id, the stage or stages that lost the fact]; what is asked otherwise is not compared.
-    """
-    asked = [{question["id"]: [question["text"], question["filters"], question["per_document"]] for question in side}
-             for side in sides]
-    facts = [{(question["id"], fact["id"]): fact for question in side for fact in question["facts"]} for side in sides]
-    quoted = [{" / ".join(key): [[quote["document"], quote["quote"], quote["start"]]
-                                 for quote in fact.get("alternatives", [fact])] for key, fact in side.items()} for side in facts]
-    changes: Dict[str, List[List[str]]] = {"gained": [], "lost": [], "changed": []}
-    for key, fact in facts[0].items():
-        names = key[0], " / ".join(key)
-        if all(side[0][name] == side[1].get(name) for side, name in zip((asked, quoted), names)):
-            before, after = (each["loss"] and each["loss"]["stage"] for each in (facts[1][key], fact))
-            if before and not after:
-                changes["gained"].append([*key])
-            elif before != after:
-                changes["changed" if before else "lost"].append([*key, *filter(None, [before, after])])
-    return name_changes("question", *asked) + name_changes("fait exigé", *quoted), changes
+
+def fates(variant: Mapping[str, Any]) -> Dict[Tuple[str, str], Optional[str]]:
+    """{(question id, fact id): the stage that lost it} of a variant."""
+    return {(question["id"], fact["id"]): fact["loss"] and fact["loss"]["stage"]
+            for question in variant["questions"] for fact in question["facts"]}
 
 
 def name_changes(kind: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> List[str]:
-    """A French sentence for each name that only one of two reports has, or that they do not hold for the same."""
+    """A French sentence for each name that one of two reports lacks, or that is not the same in both."""
     mark = "e" if kind in ("variante", "question") else ""
     told = {name: "absent{} de la référence" for name in ours if name not in theirs}
     told.update({name: "absent{} de ce rapport" for name in theirs if name not in ours})
@@ -2131,7 +2385,8 @@ def name_changes(kind: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) 
 
 def format_baseline(baseline: Mapping[str, Any]) -> str:
     """What changed since an earlier report, to print under the table."""
-    lines = ["", "Depuis le rapport de référence"] + ["  attention : " + sentence for sentence in baseline["differences"]]
+    lines = ["", "Depuis le rapport de référence"]
+    lines += ["  attention : " + difference for difference in baseline["differences"]]
     if not baseline["variants"]:
         lines.append("  rien n'est comparé")
     for name, changes in baseline["variants"].items():
@@ -2145,123 +2400,112 @@ def format_baseline(baseline: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def parse_report(data: bytes) -> Dict[str, Any]:
-    """An earlier report; AtelierError (a sentence without file) when it is none."""
-    report = parse_json(decode(data))
-    try:  # go through all that will be read of it
-        compare_reports(report, report)
-        for variant in report["variants"] + []:
-            for question in variant["questions"]:
-                [STAGE[fact["loss"]["stage"]] for fact in question["facts"] if fact["loss"]]
-                parts = [*(question["hits_before_budget"] or ()), *question["context"]]
-                [{part["passage"]: part["text"] + ""} for part in parts]
-    except (KeyError, TypeError, AttributeError):
-        raise AtelierError("ce n'est pas un rapport d'Atelier, ou il est abîmé ; "
-                           "donnez un fichier écrit par --output.") from None
+def read_report(data: bytes, name: str) -> Found:
+    """An earlier report of a case; AtelierError, under this name, when it is none."""
+    faults = Faults(name)
+    report = read_tree(data, "report", faults)
+    if faults.told:
+        faults.told.clear()
+        faults.add("", "ce n'est pas un rapport d'Atelier, ou il est abîmé ; "
+                       "donnez un fichier écrit par --output.")
+        faults.check()
     return report
 
 
 # --- 14. Engines: what others sent, to the same evaluator -----------------------------------------
 
-class Delivery(namedtuple("Delivery", "context hits")):
-    """What an engine sent for a question: [(Passage, words kept)], and [Passage] as found, or None when not told."""
-    __slots__ = ()
-
-
-RECORDS = {  # where a tool's record holds its text, its document, its first and last characters; a dot goes inside
+RECORDS = {  # where a tool's record has its text, document, first and last characters; a dot goes inside
     "Atelier": ("text", "document", "start_char", "end_char"),
-    "LangChain": ("page_content", "metadata.source", "metadata.start_index", None),
-    "LangChain, to_json": ("kwargs.page_content", "kwargs.metadata.source", "kwargs.metadata.start_index", None),
+    "LangChain": ("page_content", "metadata.source", "metadata.start_index", ""),
     "LlamaIndex": ("text", "ref_doc_id", "start_char_idx", "end_char_idx"),
     "LlamaIndex, to_dict": ("text", "relationships.1.node_id", "start_char_idx", "end_char_idx"),
-    "LlamaIndex, with score": ("node.text", "node.relationships.1.node_id", "node.start_char_idx", "node.end_char_idx"),
-    "Haystack": ("content", "meta.source_id", "meta.split_idx_start", None),
-    "Haystack, flat": ("content", "source_id", "split_idx_start", None),
+    "Haystack": ("content", "meta.source_id", "meta.split_idx_start", ""),
+    "Haystack, flat": ("content", "source_id", "split_idx_start", ""),
     "Chonkie, semchunk": ("text", "document", "start_index", "end_index"),
 }
-QUESTION_NAMES, CONTEXT_NAMES = ("question", "user_input"), ("context", "retrieved_contexts")  # ragas: the second ones
+WRAPPERS = ("kwargs", "node")  # a record in a record: LangChain's to_json, LlamaIndex's nodes with a score
+QUESTION_NAMES, CONTEXT_NAMES = ("question", "user_input"), ("context", "retrieved_contexts")  # then ragas's
 BLANK = b"\xef\xbb\xbf \t\r\n\v\f"  # a BOM's bytes, and those of white space
 
 
-def look_up(record: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path; None when there is none."""
-    found: Any = record
-    for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+class Delivery(namedtuple("Delivery", "context hits")):
+    """What a file says that an engine sent, [(Passage, words kept)], and found, [Passage] or None."""
 
 
-def read_fields(record: Mapping[str, Any]) -> List[Any]:
-    """The text, document, start and end of a record, whatever the tool; None for what it does not say."""
-    return [next((value for path in dict.fromkeys(filter(None, paths)) for value in [look_up(record, path)]
-                  if value is not None), None) for paths in zip(*RECORDS.values())]
+class Corpus:
+    """What records may come from, by name: a case's documents and questions, and its variants' passages.
+
+    cutting_of(variant id) is a Cutting; warnings gathers sentences on files that are read all the same.
+    """
+
+    def __init__(self, case: Case, cutting_of: Callable[[str], Cutting]):
+        self.case, self.cutting_of, self.texts = case, cutting_of, FoldedTexts(case.documents)
+        self.questions = {question.id: question for question in case.questions}
+        self.asked = by_name((question.text, name) for name, question in self.questions.items())
+        self.files = by_name((document.file, document.id) for document in case.documents.values()
+                             if document.file)
+        self.warnings: List[str] = []
+        self.explained = 0
+
+    def explain(self, explanation: Callable[..., str], *values: Any) -> str:
+        """What mends a fault; nothing for the faults beyond those that are shown."""
+        self.explained += 1
+        return explanation(*values) if self.explained <= LISTED_FAULTS else ""
+
+    def find(self, unknown: str, name: Any, ids: Iterable[str],
+             others: Mapping[str, Sequence[str]] = {}) -> str:
+        """The id that a name stands for: an id, else another name, that of one thing alone."""
+        text = name if isinstance(name, str) else ""
+        found = [text] if text in ids else others.get(" ".join(text.split()), ())
+        if not found:
+            mend = self.explain(suggestion, str(name), dict.fromkeys([*ids, *others]))
+            raise AtelierError("{}. {}".format(unknown.format(shown(name)), mend))
+        if len(found) > 1:
+            raise AtelierError("{} est le nom commun de {} ; donnez l'identifiant.".format(
+                shown(name), " et ".join(map(shown, found))))
+        return found[0]
+
+    def passage(self, name: Any) -> Passage:
+        """`fixe_48_0/frais#0003`; where the ids of several variants fit, the longest is meant."""
+        text, variants = name if isinstance(name, str) else "", [variant.id for variant in self.case.variants]
+        variant = max((known for known in variants if text.startswith(known + "/")), key=len, default=None)
+        if variant is None and "/" in text:
+            self.find("variante {} inconnue", text.split("/")[0], variants)
+        if variant is None:
+            raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans "
+                               "--export.".format(shown(name)))
+        passages = self.cutting_of(variant).by_id
+        unknown = "passage {{}} inconnu de la variante {}".format(shown(variant))
+        return passages[self.find(unknown, text[len(variant) + 1:], passages)]._replace(id=text)
 
 
 def by_name(pairs: Iterable[Tuple[str, str]]) -> Dict[str, List[str]]:
-    """{name, white space folded: the ids of all that bears it}."""
+    """{name, white space folded: the ids of all that bear it}."""
     names: Dict[str, List[str]] = {}
     for name, bearer in pairs:
         names.setdefault(" ".join(name.split()), []).append(bearer)
     return names
 
 
-class Corpus:
-    """What records may come from, by name: a case's documents and questions, and its variants' passages.
-
-    cutting_of(variant id) is the variant's Cutting; warnings gathers sentences on files that are read all the same.
-    """
-
-    def __init__(self, case: Case, cutting_of: Callable[[str], Cutting]):
-        self.case, self.cutting_of = case, cutting_of
-        self.texts = FoldedTexts(case.documents)
-        self.questions = {question.id: question for question in case.questions}
-        self.question_texts = by_name((question.text, question.id) for question in case.questions)
-        self.files = by_name((document.file, name) for name, document in case.documents.items() if document.file)
-        self.warnings: List[str] = []
-
-    def document(self, name: Any) -> Document:
-        """A document by its id, else by its file."""
-        return self.case.documents[find_id("document {} inconnu", name, self.case.documents, self.files)]
-
-    def question(self, name: Any, by_text: bool) -> str:
-        """The id of a question, given as such, or by its text."""
-        return find_id("question {} inconnue", name, self.questions, self.question_texts if by_text else {})
-
-    def passage(self, name: Any) -> Passage:
-        """`fixe_48_0/frais#0003`."""
-        ids = [variant.id for variant in self.case.variants]
-        text = name if isinstance(name, str) else ""
-        variant = max((known for known in ids if text.startswith(known + "/")), key=len, default=None)
-        if variant is None and "/" in text:
-            raise AtelierError("variante {} inconnue. {}".format(
-                shown(text.split("/")[0]), suggestion(text.split("/")[0], ids)))
-        if variant is None:
-            raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans --export.".format(shown(name)))
-        by_id, own = self.cutting_of(variant).by_id, text[len(variant) + 1:]
-        if own not in by_id:
-            raise AtelierError("passage {} inconnu de la variante {}. {}".format(
-                shown(own), shown(variant), suggestion(own, by_id)))
-        return by_id[own]._replace(id=name)
-
-
-def find_id(unknown: str, name: Any, ids: Iterable[str], aliases: Mapping[str, Sequence[str]]) -> str:
-    """The id that a name stands for: an id, else the alias of one thing alone; unknown says that there is none."""
-    text = name if isinstance(name, str) else ""
-    found = [text] if text in ids else aliases.get(" ".join(text.split()), ())
-    if len(found) > 1:
-        raise AtelierError("{} est le nom commun de {} ; donnez l'identifiant.".format(
-            shown(name), " et ".join(map(shown, found))))
-    if not found:
-        raise AtelierError((unknown + ". {}").format(shown(name), suggestion(str(name), [*ids, *aliases])))
-    return found[0]
+def look_up(record: Any, path: str) -> Any:
+    """The value at a dotted path; None when there is none."""
+    for name in path.split("."):
+        record = record.get(name) if isinstance(record, dict) else None
+    return record
 
 
 def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
-    """(passage, words kept) of a record; AtelierError (a sentence without file) when it is not what it says."""
+    """(passage, words kept) of a record; AtelierError (a sentence without file) when it lies."""
     record = {"text": record} if isinstance(record, str) else record
     if not isinstance(record, dict):
         raise AtelierError("passage attendu : un texte ou un objet ; trouvé : {}.".format(shown(record)))
-    (text, name, start, end), heading = read_fields(record), record.get("heading") or ""
+    for wrapper in WRAPPERS:
+        if isinstance(record.get(wrapper), dict):
+            record = {**record[wrapper], **record}
+    text, name, *limits = (
+        next((value for path in paths for value in [look_up(record, path)] if value is not None), None)
+        for paths in zip(*RECORDS.values()))
+    heading = record.get("heading") or ""
     if text is not None and not (isinstance(text, str) and text.strip()):
         raise AtelierError("texte attendu, non vide ; trouvé : {}.".format(shown(text)))
     if not isinstance(heading, str):
@@ -2271,17 +2515,18 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
         return passage, passage.words if text is None else count_prefix(text, passage, corpus)
     if name is None and text is None:
         raise AtelierError("ni « passage », ni « document », ni texte : d'où vient ce passage ?")
-    document = None if name is None else corpus.document(name)
-    in_words = start is None and end is None and bool({"start", "end"} & set(record))
+    document = None if name is None else corpus.case.documents[
+        corpus.find("document {} inconnu", name, corpus.case.documents, corpus.files)]
+    in_words = limits == [None, None] and not {"start", "end"}.isdisjoint(record)
     if in_words:
-        start, end = record.get("start"), record.get("end")
-    if text is not None and (start in (None, -1) or (start, end) == (0, 0)):  # unknown
-        document, limits = locate_text(text, document, corpus)
+        limits = [record.get("start"), record.get("end")]
+    if text is not None and (limits[0] in (None, -1) or limits == [0, 0]):  # unknown
+        document, start, end = locate_text(text, document, corpus)
     elif document is None:
         raise AtelierError("des positions sans document ; ajoutez « document ».")
     else:
-        limits = check_positions(start, end, in_words, document, text)
-    passage = make_passage(document, "{}:{}-{}".format(document.id, *limits), *limits, heading)
+        start, end = check_limits(*limits, in_words, document, text, corpus)
+    passage = make_passage(document, "{}:{}-{}".format(document.id, start, end), start, end, heading)
     return passage, passage.words
 
 
@@ -2289,56 +2534,54 @@ def count_prefix(text: str, passage: Passage, corpus: Corpus) -> int:
     """How many words of a passage a text keeps, which must be its first ones."""
     words, whole = text.split(), text_of(corpus.case.documents, passage).split()
     if words != whole[:len(words)]:
-        raise AtelierError("ce texte n'est pas le début du passage {} : {}.".format(shown(passage.id), shown(text)))
+        raise AtelierError("ce texte n'est pas le début du passage {} : {}.".format(
+            shown(passage.id), shown(text)))
     return len(words)
 
 
-def check_positions(start: Any, end: Any, in_words: bool, document: Document, text: Optional[str]) -> Tuple[int, int]:
-    """The (start, end) characters that positions tell; AtelierError when they are none, or not those of the text."""
-    known_end, unit, length = end, "caractères", len(document.text)
-    if in_words:
-        unit, length = "mots", len(document.starts)
-    elif end is None and text is not None and is_integer(start):
-        end = start + len(text)
-    if not (is_integer(start) and is_integer(end) and 0 <= start < end):
-        raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(shown(start), shown(end)))
-    hint = ""
-    if end <= length:
-        limits = (document.starts[start], document.ends[end - 1]) if in_words else (start, end)
+def check_limits(start: Any, end: Any, in_words: bool, document: Document, text: Optional[str],
+                 corpus: Corpus) -> Tuple[int, int]:
+    """The (start, end) characters that positions tell; AtelierError when they are not those of the text."""
+    last = start + len(text) if end is None and text and not in_words and type(start) is int else end
+    if not (type(start) is type(last) is int and 0 <= start < last):
+        raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(
+            shown(start), shown(last)))
+    length, unit = (len(document.starts), "mots") if in_words else (len(document.text), "caractères")
+    problem = "positions {} à {} hors du document {}, qui compte {} {}.".format(
+        start, last, shown(document.id), length, unit)
+    if last <= length:
+        limits = (document.starts[start], document.ends[last - 1]) if in_words else (start, last)
         there = document.text[slice(*limits)]
         if text is None or text.split() == there.split():
             return limits
-    if text is not None and not in_words:
-        hint = explain_positions(text, document.text, start, known_end)
-        there = document.text[start:end]
-    if end > length and not hint:
-        raise AtelierError("positions {} à {} hors du document {}, qui compte {} {}.".format(
-            start, end, shown(document.id), length, unit))
-    raise AtelierError("le texte {} n'est pas celui des positions {} à {} de {} : {}. {}".format(
-        shown(text), start, end, shown(document.id), shown(there), hint).rstrip())
+        problem = "le texte {} n'est pas celui des positions {} à {} de {} : {}.".format(
+            shown(text), start, last, shown(document.id), shown(there))
+    if text and not in_words:
+        problem += " " + corpus.explain(explain_positions, text, document.text, start, end)
+    raise AtelierError(problem.rstrip())
 
 
-def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tuple[Document, Tuple[int, int]]:
-    """The one place of a text, white space folded, edges anywhere, in a document or in the whole corpus."""
-    needle = " ".join(text.split())
-    where = "dans {}".format(shown(document.id)) if document else "dans le corpus"
-    places = []
+def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tuple[Document, int, int]:
+    """The one place of a text: (document, start, end); white space is folded, its edges may cut a word."""
+    needle, places = " ".join(text.split()), []
     for home in [document] if document else corpus.case.documents.values():
         folded = corpus.texts[home.id].text
-        at = folded.find(needle)
-        while at >= 0 and len(places) < 2:
-            places.append((home, at))
-            at = folded.find(needle, at + 1)
-    if not places:
-        raise AtelierError("le texte {} n'est pas {}. {}".format(
-            shown(text), where, explain_absence(needle, corpus.texts[document.id]) if document
-            else "Les mots ajoutés devant vont dans « heading »."))
+        places += [(home, at) for at in {folded.find(needle), folded.rfind(needle)} if at >= 0]
+    where = "dans {}".format(shown(document.id)) if document else "dans le corpus"
     if len(places) > 1:
-        raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(shown(text), where))
-    home, at = places[0]
-    starts, last = corpus.texts[home.id].starts, at + len(needle) - 1
-    first_word, last_word = bisect_right(starts, at) - 1, bisect_right(starts, last) - 1
-    return home, (home.starts[first_word] + at - starts[first_word], home.starts[last_word] + last - starts[last_word] + 1)
+        raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(
+            shown(text), where))
+    if not places:
+        mend = "Les mots ajoutés devant vont dans « heading »."
+        if document:
+            mend = corpus.explain(explain_absence, needle, corpus.texts[document.id])
+        raise AtelierError("le texte {} n'est pas {}. {}".format(shown(text), where, mend))
+    home, first = places[0]
+    starts, limits = corpus.texts[home.id].starts, []
+    for at in (first, first + len(needle) - 1):
+        word = bisect_right(starts, at) - 1
+        limits.append(home.starts[word] + at - starts[word])
+    return home, limits[0], limits[1] + 1
 
 
 def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
@@ -2352,33 +2595,28 @@ def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
     for place, value in parse_lines(lines, faults):
         if isinstance(value, tuple):
             ranking.append((place, value))
-            continue
-        engine, question, delivery = read_line(value, place, stem, corpus, faults) or (None,) * 3
-        if engine is not None and question in engines.setdefault(engine, {}):
-            faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(
-                shown(question), shown(engine)))
-        elif engine is not None:
-            engines[engine][question] = delivery
+        elif sound(value, "object", place, faults) is not UNSOUND:
+            read_line(value, place, stem, corpus, engines, faults)
     if ranking:
         engines[stem] = read_ranking(ranking, corpus, faults)
-    sound = not faults.sentences
-    if sound and not engines:
+    if not engines and not faults.told:
         faults.add("", "aucune ligne ; donnez un objet par ligne, une liste JSON ou un classement TREC.")
+    sound_lines = not faults.told
     for engine, deliveries in engines.items():
         if engine in taken:
             faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; "
                            "donnez-lui-en un autre.".format(shown(engine)))
         absent = [shown(question.id) for question in corpus.case.questions
                   if question.answerable and question.id not in deliveries]
-        if absent and sound:
+        if absent and sound_lines:
             faults.add("", "moteur {} : aucune ligne pour {} ; ajoutez-la, fût-elle de contexte vide.".format(
-                shown(engine), ", ".join(absent[:5]) + ", …" * (len(absent) > 5)))
+                shown(engine), some(absent)))
     faults.check()
     return engines
 
 
 def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, Any]]:
-    """The (place, value) of each record of a file, one at a time; a line of a TREC run is a tuple of columns."""
+    """The (place, value) of each record of a file, one at a time; a TREC line is a tuple of columns."""
     lines, head = iter(lines), []
     for line in lines:
         head.append(line)
@@ -2411,33 +2649,40 @@ def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, A
         yield place, value
 
 
-def read_line(line: Any, place: str, stem: str, corpus: Corpus, faults: Faults) -> Optional[Tuple[str, str, Delivery]]:
-    """(engine, question id, what was sent) of a line; None, and faults, when it is not sound."""
-    if not fits(line, "object", place, faults):
-        return None
-    before, engine, question = len(faults.sentences), line.get("engine", stem), ""
-    asked, sent = (next((name for name in names if name in line), names[0]) for names in (QUESTION_NAMES, CONTEXT_NAMES))
+def read_line(line: Mapping[str, Any], place: str, stem: str, corpus: Corpus,
+              engines: Dict[str, Dict[str, Delivery]], faults: Faults) -> None:
+    """Put what a line says that an engine (stem by default) sent among what engines sent, if it is sound."""
+    before, engine, question = len(faults.told), line.get("engine", stem), ""
+    asked, sent = (next((name for name in names if name in line), names[0])
+                   for names in (QUESTION_NAMES, CONTEXT_NAMES))
     if not (isinstance(engine, str) and engine.strip()):
         faults.add(place, "« engine » attend un texte ; trouvé : {}.".format(shown(engine)))
     try:
-        question = corpus.question(line.get(asked), by_text=asked != "question")
+        texts = corpus.asked if asked != "question" else {}
+        question = corpus.find("question {} inconnue", line.get(asked), corpus.questions, texts)
     except AtelierError as error:
         faults.extend(place, error)
     if sent not in line:
         faults.add(place, "la clé « context » manque ; ajoutez-la.")
     context = read_passages(line.get(sent, []), sent, place, corpus, faults)
-    hits = None if line.get("hits") is None else read_passages(line["hits"], "hits", place, corpus, faults)
-    if len(faults.sentences) > before:
-        return None
-    return engine, question, Delivery(context, hits and [passage for passage, _ in hits])
+    hits = line.get("hits")
+    if hits is not None:
+        hits = [passage for passage, _ in read_passages(hits, "hits", place, corpus, faults)]
+    if len(faults.told) > before:
+        return
+    if question in engines.setdefault(engine, {}):
+        faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(
+            shown(question), shown(engine)))
+    engines[engine][question] = Delivery(context, hits)
 
 
-def read_passages(records: Any, key: str, place: str, corpus: Corpus, faults: Faults) -> List[Tuple[Passage, int]]:
+def read_passages(records: Any, key: str, place: str, corpus: Corpus,
+                  faults: Faults) -> List[Tuple[Passage, int]]:
     """The (passage, words kept) of the records of a line's key."""
-    passages = []
     if not isinstance(records, list):
         faults.add(place, "« {} » attend une liste ; trouvé : {}.".format(key, shown(records)))
-        return passages
+        return []
+    passages = []
     for number, record in enumerate(records):
         try:
             passages.append(read_passage(record, corpus))
@@ -2446,7 +2691,8 @@ def read_passages(records: Any, key: str, place: str, corpus: Corpus, faults: Fa
     return passages
 
 
-def read_ranking(rows: Iterable[Tuple[str, Tuple[str, ...]]], corpus: Corpus, faults: Faults) -> Dict[str, Delivery]:
+def read_ranking(rows: Iterable[Tuple[str, Sequence[str]]], corpus: Corpus,
+                 faults: Faults) -> Dict[str, Delivery]:
     """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank.
 
     The context is assembled here, with the case's top_k and budget.
@@ -2458,64 +2704,45 @@ def read_ranking(rows: Iterable[Tuple[str, Tuple[str, ...]]], corpus: Corpus, fa
             entry = -float(score), int(rank), corpus.passage(name)
             if not abs(entry[0]) < float("inf"):
                 raise ValueError(score)
-            ranked = found.setdefault(corpus.question(question, by_text=False), {})
+            ranked = found.setdefault(corpus.find("question {} inconnue", question, corpus.questions), {})
             if name in ranked:
-                raise AtelierError("passage {} donné deux fois pour {} ; gardez-en un.".format(shown(name), shown(question)))
+                raise AtelierError("passage {} donné deux fois pour {} ; gardez-en un.".format(
+                    shown(name), shown(question)))
             ranked[name] = entry
         except ValueError:
-            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; "
-                              "trouvé : {}.".format(shown(" ".join(columns))))
+            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette"
+                              " ; trouvé : {}.".format(shown(" ".join(columns))))
         except AtelierError as error:
             faults.extend(place, error)
     deliveries, settings = {}, corpus.case.settings
     for question, entries in found.items():
         ranked = sorted(entries.values(), key=lambda entry: entry[:2])
         if any(one[1] > other[1] for one, other in zip(ranked, ranked[1:])):
-            corpus.warnings.append("question {} : les rangs du classement contredisent ses scores ; ce sont les scores qui "
-                                   "font foi, le plus grand d'abord.".format(shown(question)))
+            corpus.warnings.append("question {} : les rangs du classement contredisent ses scores ; ce sont "
+                                   "les scores qui font foi, le plus grand d'abord.".format(shown(question)))
         hits = [passage for _, _, passage in ranked[:settings.top_k]]
         kept = assemble([passage.words for passage in hits], settings.budget_words)
-        deliveries[question] = Delivery([(passage, words) for passage, words in zip(hits, kept) if words], hits)
+        context = [(passage, words) for passage, words in zip(hits, kept) if words]
+        deliveries[question] = Delivery(context, hits)
     return deliveries
 
 
-def diagnose_engine(case: Case, name: str, deliveries: Mapping[str, Delivery]) -> Dict[str, Any]:
-    """An engine's part of the report: a variant's, None where an engine has no figure."""
-    outcomes = [follow_engine(case, question, deliveries.get(question.id, Delivery([], None))) for question in case.questions]
-    described = [describe_outcome(case.documents, lambda *kept: text_of(case.documents, *kept), *pair)
-                 for pair in zip(case.questions, outcomes)]
-    for question in described:
-        question["over_budget"] = max(0, question["words_sent"] - case.settings.budget_words)
-    return {"id": name, "chunking": None, "question_filters": True, **summarize_sets(case, None, outcomes),
-            "passages": None, "questions": described}
-
-
-def follow_engine(case: Case, question: Question, delivery: Delivery) -> Outcome:
-    """Judge each fact that a question requires on what an engine sent."""
-    context = [Hit(rank, passage, None, kept) for rank, (passage, kept) in enumerate(delivery.context, 1)]
-    spans = [span for hit in context for span in kept_spans({hit.passage.id: hit.passage}, [Kept(hit.passage.id, hit.kept)])]
-    count = count_sent(spans)
-    hits = None if delivery.hits is None else [
-        Hit(rank, passage, None, count(passage.span)) for rank, passage in enumerate(delivery.hits, 1)]
-    conditions = [case.settings.filters, question.filters]
-
-    def lose(quote, missing):
-        document = case.documents[quote.span.document]
-        judged = overlapping(document.sections, document.starts[quote.span.start],
-                             document.ends[quote.span.end - 1]) or [document]
-        return find_loss(Trip(quote.span, missing, (), (), hits, lambda passage: None, case.settings.budget_words,
-                              breaks(conditions, judged)), ENGINE_STAGES)
-    verdicts = [judge(case.facts[fact], case.documents, spans, lose) for fact in question.required_facts]
-    return Outcome(question._replace(per_document=None), None, None, hits, context, spans, verdicts, None)  # its ranks are its own
-
-
-def count_sent(spans: Iterable[Span]) -> Callable[[Span], int]:
-    """How many words of a span some others hold."""
-    merged: Dict[str, List[Span]] = {}
+def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
+    """What an engine sent for a question, as the evaluator takes it; its ranks ignore per_document."""
+    sent: Dict[str, List[Span]] = {}
+    spans = [kept_span(*part) for part in delivery.context]
     for span in union(span for span in spans if span.start < span.end):
-        merged.setdefault(span.document, []).append(span)
-    return lambda span: sum(min(span.end, part.end) - max(span.start, part.start)
-                            for part in overlapping(merged.get(span.document, ()), span.start, span.end))
+        sent.setdefault(span.document, []).append(span)
+
+    def sent_words(passage):
+        _, start, end = passage.span
+        return sum(min(end, part.end) - max(start, part.start)
+                   for part in overlapping(sent.get(passage.span.document, ()), start, end))
+    hits = None if delivery.hits is None else [Hit(rank, passage, None, sent_words(passage))
+                                               for rank, passage in enumerate(delivery.hits, 1)]
+    context = [Hit(rank, passage, None, words) for rank, (passage, words) in enumerate(delivery.context, 1)]
+    question = question._replace(per_document=None)
+    return Sent(question, filters_in_force(case, question), None, None, hits, context, None, None)
 
 
 def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterator[str]:
@@ -2533,132 +2760,122 @@ def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterato
 
 # --- 15. Citations: a register to three fractions -------------------------------------------------
 
-RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit", "irrelevant": "hors sujet",
-             "review": "à relire"}  # human judgements: none is inferred
+RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit",
+             "irrelevant": "hors sujet", "review": "à relire"}  # human judgements: none is inferred
 VERDICTS = {"supported": "soutenue", "review": "à relire", "unsupported": "non soutenue"}
-CLAIMS = {"supported": "Affirmations soutenues", "review": "Affirmations à relire", "unsupported": "Affirmations non soutenues"}
-STATUSES = {"source_missing": "source inconnue", "not_in_context": "hors du contexte", "revision_mismatch": "autre révision",
-            "content_mismatch": "autre texte", "valid": "valide"}
-FRACTIONS = (("claim_support", "affirmations soutenues"), ("citation_usefulness", "citations valides qui soutiennent"),
+CLAIMS = {"supported": "Affirmations soutenues", "review": "Affirmations à relire",
+          "unsupported": "Affirmations non soutenues"}
+STATUSES = {"source_missing": "source inconnue", "not_in_context": "hors du contexte",
+            "revision_mismatch": "autre révision", "content_mismatch": "autre texte", "valid": "valide"}
+FRACTIONS = (("claim_support", "affirmations soutenues"),
+             ("citation_usefulness", "citations valides qui soutiennent"),
              ("structural_validity", "citations valides"))
-REGISTER_KEYS = (Key("passages", "list"), Key("context", "texts"), Key("context_from", "object"), Key("claims", "list", True))
-SOURCE_KEYS = (Key("id", "filled", True), Key("revision", "revision"), Key("text", "filled", True))
-CLAIM_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("citations", "list", True))
-CITATION_KEYS = (Key("passage", "filled", True), Key("revision", "revision"), Key("text", "filled", True), Key("relation", "filled", True))
-FROM_KEYS = (Key("report", "filled", True), Key("variant", "filled", True), Key("question", "filled", True))
 
 
 def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Dict[str, Any]:
-    """The `citations` of a register's report; name is the file's, read gives the bytes of a report that it names.
+    """The `citations` of a register's report; name is the file's, read gives the bytes of one that it names.
 
     Raises AtelierError with all the faults of the file.
     """
     faults = Faults(name)
-    try:
-        tree = parse_json(decode(data))
-    except AtelierError as error:
-        faults.extend("", error)
-        faults.check()
-    check_tree(tree, faults)
-    register = read_object(tree, "", REGISTER_KEYS, faults)
-    texts, sent = read_origins(register, read, faults)
-    claims = [{"id": item.get("id"), "citations": read_citations(place, item, texts, sent, faults)}
-              for place, _, item in read_list(register, "claims", CLAIM_KEYS, faults)]
+    register = read_tree(data, "register", faults)
+    known = read_given(register, read, faults)
+    claims = [(claim.get("id"), read_citations(claim, known, faults)) for claim in register.get("claims", ())]
     faults.check()
     return {"file": os.path.basename(name), "sha256": sha256(data), **count_citations(claims)}
 
 
-def read_origins(register: Mapping[str, Any], read: Callable[[str], bytes],
-                 faults: Faults) -> Tuple[Dict[str, Tuple[Any, str]], Iterable[str]]:
-    """({passage id: (revision, text)}, ids of those that were sent), from a register's own lists or from a report."""
-    if "context_from" in register:
-        if "passages" in register or "context" in register:
+def read_given(register: Found, read: Callable[[str], bytes],
+               faults: Faults) -> Dict[str, Tuple[Any, str, bool]]:
+    """{passage id: (revision, text, whether it was sent)}, from a register's own lists or from a report."""
+    if "context_from" in register.given:
+        if register.given & {"passages", "context"}:
             faults.add("context_from", "remplace « passages » et « context » ; ôtez-les.")
-        return read_report_context(read_object(register["context_from"], "context_from", FROM_KEYS, faults), read, faults)
+        return read_context(register.get("context_from", {}), read, faults)
     for key in ("passages", "context"):
-        if key not in register:
+        if key not in register.given:
             faults.add("", "la clé {} manque, ou « context_from ».".format(shown(key)))
-    texts = {item["id"]: (item.get("revision"), item["text"])
-             for _, _, item in read_list(register, "passages", SOURCE_KEYS, faults) if {"id", "text"} <= set(item)}
-    sent = register.get("context", ())
-    for number, passage in enumerate(sent):
-        if passage not in texts:
-            faults.add("context[{}]".format(number), "passage {} inconnu. {}".format(shown(passage), suggestion(passage, texts)))
-    return texts, frozenset(sent)
+    sent = frozenset(register.get("context", ()))
+    known = {item["id"]: (item.get("revision"), item["text"], item["id"] in sent)
+             for item in register.get("passages", ()) if {"id", "text"} <= set(item)}
+    for number, name in enumerate(register.get("context", ())):
+        if name not in known:
+            faults.add("context[{}]".format(number), "passage {} inconnu.".format(shown(name)), name, known)
+    return known
 
 
-def read_report_context(origin: Mapping[str, Any], read: Callable[[str], bytes],
-                        faults: Faults) -> Tuple[Dict[str, Tuple[Any, str]], Iterable[str]]:
-    """The passages that a report found for a question, with the words that the budget let through."""
-    if len(origin) < len(FROM_KEYS):
-        return {}, ()
+def read_context(origin: Mapping[str, str], read: Callable[[str], bytes],
+                 faults: Faults) -> Dict[str, Tuple[Any, str, bool]]:
+    """The passages that a report found for a question; those sent, as the budget let them through."""
+    if len(origin) < 3:
+        return {}
     try:
-        found: Any = parse_report(read(origin["report"]))
+        found = read_report(read(origin["report"]), "")
     except AtelierError as error:
         faults.extend("context_from.report ({})".format(origin["report"]), error)
-        return {}, ()
+        return {}
     for key in ("variant", "question"):
         known = {part["id"]: part for part in found[key + "s"]}
         if origin[key] not in known:
-            faults.add("context_from." + key, "{} inconnu du rapport. {}".format(
-                shown(origin[key]), suggestion(origin[key], known)))
-            return {}, ()
+            problem = "{} inconnu du rapport.".format(shown(origin[key]))
+            faults.add("context_from." + key, problem, origin[key], known)
+            return {}
         found = known[origin[key]]
-    parts = [*(found["hits_before_budget"] or ()), *found["context"]]  # a passage as it was sent, when it was, comes last
-    return {part["passage"]: (None, part["text"]) for part in parts}, {part["passage"] for part in found["context"]}
+    return {part["passage"]: (None, part["text"], key == "context")
+            for key in ("hits_before_budget", "context") for part in found[key] or ()}
 
 
-def read_citations(place: str, claim: Mapping[str, Any], texts: Mapping[str, Tuple[Any, str]], sent: Iterable[str],
+def read_citations(claim: Found, known: Mapping[str, Tuple[Any, str, bool]],
                    faults: Faults) -> List[Dict[str, Any]]:
-    """A claim's citations as the report has them; one that repeats another must have its relation."""
+    """A claim's citations, as the report has them; one that repeats another must have its relation."""
     relations: Dict[Tuple[str, Any, str], str] = {}
     citations = []
-    for number, value in enumerate(claim.get("citations", ())):
-        where = "{}.citations[{}]".format(place, number)
-        item = read_object(value, where, CITATION_KEYS, faults)
-        relation = item.get("relation")
-        if relation is not None and relation not in RELATIONS:
-            faults.add(where + ".relation", "relation {} inconnue. Possibles : {}.".format(
+    for item in claim.get("citations", ()):
+        relation = item.get("relation", "review")
+        if relation not in RELATIONS:
+            faults.add(item.place + ".relation", "relation {} inconnue. Possibles : {}.".format(
                 shown(relation), ", ".join("{} ({})".format(*pair) for pair in RELATIONS.items())))
         if not {"passage", "text", "relation"} <= set(item):
             continue
         key = item["passage"], item.get("revision"), item["text"]
-        duplicate = key in relations
-        if relations.setdefault(key, relation) != relation:
-            faults.add(where, "même citation qu'une autre de cette affirmation, avec une autre relation ({} et {}) ; "
-                              "choisissez.".format(relations[key], relation))
-        citations.append({"passage": key[0], "revision": key[1], **assess(*key, texts, sent),
+        duplicate, first = key in relations, relations.setdefault(key, relation)
+        if first != relation:
+            faults.add(item.place, "même citation qu'une autre de cette affirmation, avec une autre relation "
+                                   "({} et {}) ; choisissez.".format(first, relation))
+        citations.append({"passage": key[0], "revision": key[1], **assess(*key[1:], known.get(key[0])),
                           "relation": relation, "duplicate": duplicate})
     return citations
 
 
-def assess(passage: str, revision: Any, text: str, texts: Mapping[str, Tuple[Any, str]], sent: Iterable[str]) -> Dict[str, Any]:
-    """A citation's status, the first that holds; same_content tells of another revision whether only its number changed."""
-    if passage not in texts or passage not in sent:
-        return {"status": "not_in_context" if passage in texts else "source_missing"}
-    known_revision, known_text = texts[passage]
+def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> Dict[str, Any]:
+    """A citation's status, the first that holds; with another revision, whether the text is the same."""
+    if not given:
+        return {"status": "source_missing"}
+    known_revision, known_text, sent = given
     same = known_text.splitlines() == text.splitlines()  # to the letter, line ends apart
-    if revision != known_revision:
+    if sent and revision != known_revision:
         return {"status": "revision_mismatch", "same_content": same}
-    return {"status": "valid" if same else "content_mismatch"}
+    return {"status": "not_in_context" if not sent else "valid" if same else "content_mismatch"}
 
 
-def verdict_of(citations: Iterable[Mapping[str, Any]]) -> str:
-    """supported by a valid citation that supports; else review when a valid one is under review; else unsupported."""
-    relations = {citation["relation"] for citation in citations if citation["status"] == "valid"}
-    return "supported" if "supports" in relations else "review" if "review" in relations else "unsupported"
+def count_citations(found: Iterable[Tuple[str, Sequence[Mapping[str, Any]]]]) -> Dict[str, Any]:
+    """Three fractions that are never merged, and what they are made of: the (id, citations) of each claim.
 
-
-def count_citations(claims: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
-    """Three fractions that are never merged, and what they are made of."""
-    claims = [{"id": claim["id"], "verdict": verdict_of(claim["citations"]), "citations": claim["citations"]} for claim in claims]
+    A claim is supported when a valid citation supports it, else under review when a valid one is.
+    """
+    claims = []
+    for name, citations in found:
+        relations = {citation["relation"] for citation in citations if citation["status"] == "valid"}
+        verdict = "supported" if "supports" in relations else "review" if "review" in relations else ""
+        claims.append({"id": name, "verdict": verdict or "unsupported", "citations": citations})
     cited = [(claim["id"], citation) for claim in claims for citation in claim["citations"]]
     distinct = [pair for pair in cited if not pair[1]["duplicate"]]
-    valid = [(name, citation) for name, citation in distinct if citation["status"] == "valid"]
+    valid = [pair for pair in distinct if pair[1]["status"] == "valid"]
+    supporting = [pair for pair in valid if pair[1]["relation"] == "supports"]
     return {
-        "claim_support": fraction(sum(claim["verdict"] == "supported" for claim in claims), len(claims)),
-        "citation_usefulness": fraction(sum(citation["relation"] == "supports" for _, citation in valid), len(distinct)),
-        "structural_validity": fraction(len(valid), len(distinct)),
+        "claim_support": fraction([claim for claim in claims if claim["verdict"] == "supported"], claims),
+        "citation_usefulness": fraction(supporting, distinct),
+        "structural_validity": fraction(valid, distinct),
         "claims": claims,
         "duplicates": [{"claim": name, "passage": citation["passage"], "revision": citation["revision"]}
                        for name, citation in cited if citation["duplicate"]],
@@ -2668,8 +2885,9 @@ def count_citations(claims: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
     }
 
 
-def fraction(numerator: int, denominator: int) -> Dict[str, Any]:
-    return {"numerator": numerator, "denominator": denominator, "fraction": "{}/{}".format(numerator, denominator)}
+def fraction(part: Sequence[Any], whole: Sequence[Any]) -> Dict[str, Any]:
+    numbers = len(part), len(whole)
+    return {"numerator": numbers[0], "denominator": numbers[1], "fraction": "{}/{}".format(*numbers)}
 
 
 def format_citations(citations: Mapping[str, Any]) -> str:
@@ -2681,12 +2899,11 @@ def format_citations(citations: Mapping[str, Any]) -> str:
         lines += ["    " + clip("{} : {}, {}{}".format(
             citation["passage"], STATUSES[citation["status"]], RELATIONS[citation["relation"]],
             ", répétée" * citation["duplicate"]), 76) for citation in claim["citations"]]
-    for key, label in (("open_reviews", "À relire"), ("duplicates", "Citations répétées")):
-        if citations[key]:
-            lines += ["", clip("{} : {}".format(label, ", ".join(
-                "{claim} ({passage})".format(**citation) for citation in citations[key])))]
-    if citations["uncited"]:
-        lines += ["", clip("Sans citation : " + ", ".join(citations["uncited"]))]
+    for key, label in (("open_reviews", "À relire"), ("duplicates", "Citations répétées"),
+                       ("uncited", "Sans citation")):
+        names = [item if key == "uncited" else "{claim} ({passage})".format(**item)
+                 for item in citations[key]]
+        lines += ["", clip("{} : {}".format(label, ", ".join(names)))] if names else []
     return "\n".join(lines) + "\n"
 
 
@@ -3208,7 +3425,7 @@ def guard_wrong_document():
 def guard_unknown_passage():
     known = {"a#0001": make_passage(make_document("a", "", "Le plafond est de 140 euros.", {}), "a#0001", 0, 28, "")}
     try:
-        obtained = str(kept_spans(known, [Kept("a#0001", 6), Kept("a#0002", 6)]))
+        obtained = str(kept_spans(known, [("a#0001", 6), ("a#0002", 6)]))
     except AtelierError as error:
         obtained = str(error)
     return obtained, "passage « a#0002 » inconnu de cette variante. Vouliez-vous dire « a#0001 » ?"
@@ -3507,15 +3724,6 @@ def run_page(options: argparse.Namespace) -> int:
     return 0
 
 
-def read_report(path: str, option: str) -> Dict[str, Any]:
-    """An earlier report of a case; AtelierError names its file."""
-    data = read_file(path, option)
-    try:
-        return parse_report(data)
-    except AtelierError as error:
-        raise AtelierError(*("{} : {}".format(path, sentence) for sentence in error.sentences)) from None
-
-
 def run_citations(options: argparse.Namespace) -> int:
     """Judge a register."""
     path = options.citations
@@ -3532,11 +3740,13 @@ def run_case(options: argparse.Namespace) -> int:
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json") if options.case is None else options.case
     folder = Folder(os.path.dirname(path))
     case = read_case(read_file(path, "--case"), os.path.basename(path), folder.read)
-    earlier = read_report(options.baseline, "--baseline") if options.baseline is not None else None
+    earlier = None if options.baseline is None else read_report(read_file(options.baseline, "--baseline"), options.baseline)
     inputs = [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])]
     check_outputs({"--output": options.output, "--html": options.html, "--export": options.export}, inputs)
     engines: Dict[str, Dict[str, Delivery]] = {}
-    cutting_of = lru_cache(None)(lambda name: next(cut(case.documents, variant) for variant in case.variants if variant.id == name))
+    by_name = {variant.id: variant for variant in case.variants}
+    reused = options.contexts or options.export is not None  # else a variant's passages go with it
+    cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, by_name[name]))
     corpus = Corpus(case, cutting_of)
     for contexts in options.contexts or ():
         taken = {*engines, *(variant.id for variant in case.variants)}
@@ -3545,7 +3755,9 @@ def run_case(options: argparse.Namespace) -> int:
     for id in options.require or ():
         if id not in known:
             raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
-    report = diagnose(case, engines, Progress(len(case.questions) * len(case.variants)))
+    sendings = {name: (engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
+                       for question in case.questions) for name, deliveries in engines.items()}
+    report = diagnose(case, cutting_of, sendings, CHECKS, Progress(len(case.questions) * len(case.variants)))
     report["warnings"] += corpus.warnings
     if earlier:
         report["baseline"] = compare_reports(report, earlier)

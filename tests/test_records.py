@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from support import TestCase, make_case, question, run
+from support import TestCase, make_case, question, run, variant
 
 
 class Records(TestCase):
@@ -98,6 +98,55 @@ class Records(TestCase):
         report = self.judged(case, "\n".join(rows), "m.trec")
         self.assertTrue(question(report, "m")["all_required_covered"])
         self.assertEqual([warning for warning in report["warnings"] if "classement" in warning], [])
+
+
+class Reports(TestCase):
+    """Reports that are read again, once something in them is no longer what --output wrote."""
+
+    DAMAGES = (
+        lambda report, part: part.update(passage=["d#0001"]), lambda report, part: part.update(passage={}),
+        lambda report, part: part.update(text=3), lambda report, part: part.update(text=None),
+        lambda report, part: part.pop("passage"), lambda report, part: report.update(variants={"a": 1}),
+        lambda report, part: report.update(variants=[3]), lambda report, part: report["variants"][0].update(id=["x"]),
+        lambda report, part: report["variants"][3]["questions"][0].update(context=7),
+        lambda report, part: report["variants"][3]["questions"][0].update(id={}),
+        lambda report, part: report["variants"][3]["questions"][0]["facts"][0].update(loss={"stage": "inventée", "missing": []}),
+        lambda report, part: report["variants"][3]["questions"][0]["facts"][0].update(loss={"stage": ["x"]}),
+        lambda report, part: report["variants"][3]["questions"][0]["facts"][0].update(id=None),
+        lambda report, part: report["case"].update(documents=None), lambda report, part: report["case"]["documents"][0].update(id=[]),
+        lambda report, part: report.update(settings=[]))
+
+    def damaged(self):
+        report = self.report(make_case())
+        for damage in self.DAMAGES:
+            copy = json.loads(json.dumps(report))
+            damage(copy, copy["variants"][3]["questions"][0]["hits_before_budget"][0])
+            yield self.write(copy, "avant.json")
+        yield self.write("[]", "avant.json")
+        yield self.write("3", "avant.json")
+        yield self.write('{"citations": {}}', "avant.json")
+
+    def test_a_damaged_baseline_is_refused(self):
+        for path in self.damaged():
+            code, out, err = run("--case", self.folder / "cas.json", "--baseline", path)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn("avant.json : ", err)
+            self.assertNotIn("Traceback", err)
+
+    def test_a_register_whose_report_is_damaged_is_refused(self):
+        register = {"context_from": {"report": "avant.json", "variant": "paragraphes", "question": "q"},
+                    "claims": [{"id": "c", "text": "…", "citations": [
+                        {"passage": "d#0001", "text": "…", "relation": "supports"}]}]}
+        for _ in self.damaged():
+            code, out, err = run("--citations", self.write(register, "registre.json"))
+            self.assertEqual((code, out), (2, ""))
+            self.assertTrue(err.startswith("registre.json : context_from.report (avant.json) : "), err)
+
+    def test_a_sound_report_is_compared_and_cited(self):
+        report = self.report(make_case())
+        path = self.write(report, "avant.json")
+        self.assertEqual(run("--case", self.folder / "cas.json", "--baseline", path)[0], 0)
+        self.assertIsNone(variant(report, "paragraphes")["questions"][0]["facts"][0]["loss"])
 
 
 if __name__ == "__main__":
