@@ -53,118 +53,74 @@ from collections import Counter, namedtuple  # typing's records would cost a ten
 from errno import EBADF, errorcode
 from functools import lru_cache
 from itertools import accumulate, chain, combinations, islice, takewhile
+from math import log
 
 TYPE_CHECKING = False  # as in typing, which only a type checker needs here
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+    from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence,
+                        Set, Tuple)
+    Tree = Mapping[str, Any]                      # a part of a report or of a file
+    Documents = Mapping[str, Optional["Document"]]  # by id
+    Filters = Sequence[Tuple[str, Any]]           # (metadata key, condition)
+    Columns = Optional[Mapping[str, "Column"]]    # by metadata key
 
 __version__ = "1.0.0"
 
 
 # --- 1. Vocabulary: the records and the tables, no behaviour --------------------------------------
 
-class Span(namedtuple("Span", "document start end")):
-    """Words start to end - 1 of a document (an id), counted from 0: the one coin in which every stage is paid."""
-    __slots__ = ()
+def record(name: str, fields: str, words: str, **options: Any) -> Any:
+    """A frozen record: a named tuple, and what its fields hold."""
+    made = namedtuple(name, fields, **options)
+    made.__doc__ = words
+    return made
 
 
-class Section(namedtuple("Section", "title metadata start end pieces")):
-    """Characters start to end of a document under one title; pieces are the (start, end) never to be cut."""
-
-
-class Document(namedtuple("Document", "id title text metadata starts ends sections label file structure",
-                          defaults=("", ""))):
-    """A source text; word i is text[starts[i]:ends[i]]; metadata {key: text, number, boolean or list of texts}.
-
-    sections are Sections in text order, none when it has no structure; label is what index_titles searches;
-    file is its path in the case, structure a line of STRUCTURES, if any.
-    """
-
-
-class Quote(namedtuple("Quote", "text span")):
-    """A text to the letter, with its Span in its document."""
-
-
-class Fact(namedtuple("Fact", "id quotes several")):
-    """What an answer may need: Quotes, any of which proves it; several: the case gave alternatives."""
-
-
-class Question(namedtuple("Question", "id text answerable required_facts filters per_document set")):
-    """A text to search; required_facts are fact ids; filters {key: condition}; per_document and set may be None."""
-
-
-class Settings(namedtuple("Settings", "filters top_k budget_words stop_words index_titles")):
-    """What a case may change: filters {metadata key: condition}, two integers, a tuple of words, a boolean."""
-
-
-class Variant(namedtuple("Variant", "id unit parameters question_filters", defaults=(True,))):
-    """One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own."""
-
-
-class Case(namedtuple("Case", "file sha256 title documents facts questions settings variants")):
-    """A whole case file, checked: documents and facts by id, questions, variants; every quote is located."""
-
-
-class Passage(namedtuple("Passage", "id span touched start end heading words")):
-    """What is indexed and sent: a heading (empty but for a continuation), characters start to end of a document.
-
-    span holds the words wholly inside, touched those at least partly so; words is its cost, heading included.
-    """
-    __slots__ = ()
-
-    @property
-    def heading_words(self) -> int:
-        return self.words - size([self.touched])
-
-    @property
-    def lead(self) -> int:
-        """The words that stand before the first whole one: they are sent, and prove nothing."""
-        return self.heading_words + self.span.start - self.touched.start
-
-
-class Cutting(namedtuple("Cutting", "by_id by_document")):
-    """The Passages of one variant: {passage id: Passage}, {document id: [Passage, in the order of its number]}."""
-
-
-class Hit(namedtuple("Hit", "rank passage score kept_words")):
-    """A Passage that was found: rank from 1, score (None when unknown), the words that the budget let through."""
-    __slots__ = ()
-
-
-class Sent(namedtuple("Sent", "question filters terms no_hits hits context cutting rank_of")):
-    """What a variant, or another engine, found and sent for a question.
-
-    filters: the (key, condition) in force; terms: [(term, passages that hold it)]; no_hits: why there is none;
-    hits: [Hit] before the budget; context: the Hits of which something was sent; cutting: the variant's Cutting;
-    rank_of(passage id): a rank among the admitted matches, None when unmatched.  An engine has no cutting,
-    rank_of and terms, and perhaps no hits: they are None.
-    """
-
-
-class Lost(namedtuple("Lost", "quote missing sent budget_words refusing touching holders")):
-    """What the stages of loss may need to know about one uncovered quote (a Span).
-
-    missing: the spans of it that the context lacks; refusing: {key: condition} of the filters that keep out all
-    that holds some word of it; touching: the admitted passages that hold a part of it, in text order; holders:
-    those that hold it whole.
-    """
-
-
-class Attempt(namedtuple("Attempt", "quote missing loss")):
-    """A Quote as one context leaves it: how many of its words are missing, its loss (None when covered)."""
-
-
-class Verdict(namedtuple("Verdict", "fact attempts chosen")):
-    """A required Fact: an Attempt for each of its quotes, and the one that speaks for it."""
-
-
-class Outcome(namedtuple("Outcome", "sent spans verdicts")):
-    """A question's whole trip: what was Sent, the source Spans of its context, a Verdict for each required fact."""
-
-
-class Key(namedtuple("Key", "name kind required default", defaults=(False, None))):
-    """A member that an object of a file may have; kind names a line of KINDS or SHAPES, `[kind]` a list of it."""
-
+Span = record("Span", "document start end", """
+    Words start to end - 1 of a document (an id), counted from 0: the coin of every stage.""")
+Section = record("Section", "title metadata start end pieces", """
+    Characters start to end of a document under one title; pieces are the (start, end) never to be cut.""")
+Document = record("Document", "id title text metadata starts ends sections label file structure", """
+    A source text; word i is text[starts[i]:ends[i]]; metadata {key: text, number, boolean or list of texts};
+    sections, in text order, none when it has no structure; label is what index_titles searches; file is its
+    path in the case, structure a line of STRUCTURES, if any.""", defaults=("", ""))
+Quote = record("Quote", "text span", "A text to the letter, with its Span in its document.")
+Fact = record("Fact", "id quotes several", """
+    What an answer may need: Quotes, any of which proves it; several: the case gave alternatives.""")
+Question = record("Question", "id text answerable required_facts filters per_document set", """
+    A text to search; required_facts are fact ids; filters {key: condition}; per_document, set: or None.""")
+Settings = record("Settings", "filters top_k budget_words stop_words index_titles", """
+    What a case may change: filters {key: condition}, two integers, a tuple of words, a boolean.""")
+Variant = record("Variant", "id unit parameters question_filters", """
+    One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own.""",
+                 defaults=(True,))
+Case = record("Case", "file sha256 title documents facts questions settings variants", """
+    A whole case file, checked: documents and facts by id, questions, variants; every quote is located.""")
+Passage = record("Passage", "id span touched start end heading words", """
+    What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span
+    holds the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
+Cutting = record("Cutting", "by_id by_document", """
+    The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}.""")
+Hit = record("Hit", "rank passage score kept_words", """
+    A Passage that was found: rank from 1, score (or None), how many words the budget let through.""")
+Sent = record("Sent", "question filters terms no_hits hits context cutting rank_of", """
+    What a variant, or another engine, found and sent for a question.  filters: the (key, condition) in force;
+    terms: [(term, passages that hold it)]; no_hits: why there are none; hits: [Hit] before the budget;
+    context: the Hits of which something was sent; cutting: the variant's; rank_of(passage id): its rank among
+    the admitted matches, None when unmatched.  An engine has no cutting, rank_of, terms, perhaps no hits.""")
+Lost = record("Lost", "quote missing sent budget_words refusing touching holders", """
+    What the stages of loss may need to know of one uncovered quote (a Span).  missing: the spans of it that
+    the context lacks; refusing: {key: condition} that keep out all that holds some word of it; touching: the
+    admitted passages that hold a part of it, in text order; holders: those that hold it whole.""")
+Attempt = record("Attempt", "quote missing loss", """
+    A Quote as one context leaves it: how many of its words are missing, its loss (None when covered).""")
+Verdict = record("Verdict", "fact attempts chosen", """
+    A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
+Outcome = record("Outcome", "sent spans verdicts", """
+    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact.""")
+Key = record("Key", "name kind required default", """
+    A member that an object of a file may have; kind is one of the reading's KINDS or SHAPES.""",
+             defaults=(False, None))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -175,14 +131,14 @@ VARIANTS = (
 
 TOKENIZER = "unicode61 remove_diacritics 2"
 
-# Grammar alone: the elided letters are here; words that carry a condition (sans, sauf, pas, hors, ni, non, si,
-# avant, après, entre, avec…) are not, nor is « dû ».
+# Grammar alone: the elided letters are here; words that carry a condition (sans, sauf, pas, hors, ni, non,
+# si, avant, après, entre, avec…) are not, nor is « dû ».
 STOP_WORDS = tuple("""
-    a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien comment d
-    dans de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque l la là laquelle
-    le lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne nos notre nous on ont
-    ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels qui quoi s sa se sera
-    ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
+    a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien
+    comment d dans de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque
+    l la là laquelle le lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne
+    nos notre nous on ont ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels
+    qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
 
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
@@ -201,32 +157,33 @@ class AtelierError(Exception):
 
 def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
              engines: Mapping[str, Iterable[Sent]] = {},
-             checks: Sequence[Callable[[Case, Sequence[Mapping[str, Any]]], Iterable[str]]] = (),
-             tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
-    """The whole report, as a dict ready for JSON.
+             tick: Callable[[], None] = lambda: None) -> Tree:
+    """The whole report, as a dict ready for JSON; warnings and comparisons are left to their doors.
 
-    cutting_of(variant id) gives its passages; engines {name: what it sent for each question, in order} are judged
-    beside the variants; checks give the warnings; tick is called once a question of a variant is done.
+    cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
+    judged beside the variants; tick is called once a question of a variant is done.
     """
     terms = search_terms([question.text for question in case.questions], case.settings.stop_words)
-    variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, tick) for variant in case.variants]
+    variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, tick)
+                for variant in case.variants]
     variants += [diagnose_engine(case, name, deliveries) for name, deliveries in engines.items()]
     return {
         "atelier": __version__,
         "environment": describe_environment(),
-        "warnings": [sentence for check in checks for sentence in check(case, variants)],
+        "warnings": [],
         "case": describe_case(case),
         "settings": describe_settings(case.settings),
         "variants": variants,
-        "comparisons": [compare_variants(*pair) for pair in combinations(variants, 2)],
+        "comparisons": [],
     }
 
 
 def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequence[Sequence[str]],
-                     tick: Callable[[], None]) -> Dict[str, Any]:
-    """One variant's part of the report: passages are indexed, then each question is searched, assembled, judged."""
+                     tick: Callable[[], None]) -> Tree:
+    """A variant's part of the report: its passages indexed, each question searched, assembled and judged."""
     index = Index(cutting.by_id, lambda name: searched_text(case, cutting.by_id[name]))
-    admission = Admission(case.documents, cutting)
+    filtered = case.settings.filters or any(question.filters for question in case.questions)
+    admission = Admission(case.documents, cutting) if filtered else None
     outcomes = []
     try:
         for question, searched in zip(case.questions, terms):
@@ -247,7 +204,7 @@ def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequ
     }
 
 
-def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent]) -> Dict[str, Any]:
+def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent]) -> Tree:
     """Another engine's part of the report: a variant's, None where an engine has no figure."""
     outcomes = [judge(case, sent) for sent in deliveries]
     questions = describe_outcomes(case, outcomes)
@@ -257,11 +214,11 @@ def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent]) -> Dict[s
             "passages": None, "questions": questions}
 
 
-def send(case: Case, cutting: Cutting, index: Index, admission: Admission, question: Question,
+def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admission], question: Question,
          terms: Sequence[str]) -> Sent:
     """Search a question among the admitted passages of a variant, and assemble its context."""
     filters = filters_in_force(case, question)
-    admitted = admission.admitted(filters)
+    admitted = admission.admitted(filters) if filters else None
     found = index.best(terms, None if question.per_document else case.settings.top_k, admitted)
     if question.per_document:
         found = best_of_each(found, cutting, question.per_document)
@@ -269,13 +226,26 @@ def send(case: Case, cutting: Cutting, index: Index, admission: Admission, quest
     kept = assemble([passage.words for passage in passages], case.settings.budget_words)
     hits = [Hit(rank, passage, score, words)
             for rank, (passage, (_, score), words) in enumerate(zip(passages, found, kept), 1)]
-    no_hits = None if hits else "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
-    return Sent(question, filters, [(term, index.count(term)) for term in terms], no_hits, hits,
-                [hit for hit in hits if hit.kept_words], cutting, lambda name: index.rank(terms, name, admitted))
+    no_hits = "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
+    return Sent(question, filters, [(term, index.count(term)) for term in terms], None if hits else no_hits,
+                hits, [hit for hit in hits if hit.kept_words], cutting,
+                lambda name: index.rank(terms, name, admitted))
+
+
+def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
+    """The first limit matches of each document, in the order of all."""
+    room: Dict[str, int] = {}
+    best = []
+    for name, score in found:
+        document = cutting.by_id[name].span.document
+        room[document] = room.get(document, limit) - 1
+        if room[document] >= 0:
+            best.append((name, score))
+    return best
 
 
 def judge(case: Case, sent: Sent) -> Outcome:
-    """Whether what was sent covers each fact that the question requires and, where not, which stage lost it."""
+    """Whether what was sent covers each fact that the question requires; where not, which stage lost it."""
     if sent.cutting:
         spans = kept_spans(sent.cutting.by_id, [(hit.passage.id, hit.kept_words) for hit in sent.context])
     else:  # two passages of an engine may bear one name, and other headings
@@ -313,7 +283,8 @@ def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
     Raises AtelierError when size < 1 or overlap is not in 0 … size - 1.
     """
     if type(size) is not int or size < 1:
-        raise AtelierError("taille de fenêtre {} refusée ; il faut un entier d'au moins 1.".format(shown(size)))
+        raise AtelierError("taille de fenêtre {} refusée ; il faut un entier d'au moins 1.".format(
+            shown(size)))
     if type(overlap) is not int or not 0 <= overlap < size:
         raise AtelierError("recouvrement {} refusé ; il faut un entier de 0 à {} (taille {}).".format(
             shown(overlap), size - 1, size))
@@ -321,7 +292,7 @@ def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
     return [(start, min(start + size, count)) for start in starts]
 
 
-# A unit gives, in text order, the (first character, last + 1, heading put before) of each passage of a document.
+# A unit gives, in text order, the (first character, last + 1, heading put before) of a document's passages.
 
 def cut_words(document: Document, size: int, overlap: int) -> Iterator[Tuple[int, int, str]]:
     """Windows of size words."""
@@ -352,13 +323,13 @@ def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iter
         for piece_start, piece_end in pieces[1:]:
             if len(heading) + bool(heading) + piece_end - start > max_chars:
                 yield start, end, heading
-                start, heading = piece_start, section.title + " (suite)" if repeat_title and section.title else ""
+                start = piece_start
+                heading = section.title + " (suite)" if repeat_title and section.title else ""
             end = piece_end
         yield start, end, heading
 
 
-class Unit(namedtuple("Unit", "cut keys")):
-    """A way of cutting: its function, whose parameters are its Keys."""
+Unit = record("Unit", "cut keys", "A way of cutting: its function, whose parameters are its Keys.")
 
 
 WINDOW_KEYS = (Key("size", "count", True), Key("overlap", "position", default=0))
@@ -366,30 +337,22 @@ UNITS = {
     "words": Unit(cut_words, WINDOW_KEYS),
     "paragraphs": Unit(cut_paragraphs, ()),
     "chars": Unit(cut_chars, WINDOW_KEYS),
-    "sections": Unit(cut_sections, (Key("max_chars", "count", True), Key("repeat_title", "flag", default=False))),
+    "sections": Unit(cut_sections, (Key("max_chars", "count", True),
+                                    Key("repeat_title", "flag", default=False))),
 }
 
 
-def cut(documents: Mapping[str, Document], variant: Variant) -> Cutting:
+def cut(documents: Documents, variant: Variant) -> Cutting:
     """The passages of every document; ids are zero-padded so that text order is reading order."""
     by_document = {}
     for document in documents.values():
         pieces = list(UNITS[variant.unit].cut(document, **variant.parameters))
         width = max(4, len(str(len(pieces))))
-        by_document[document.id] = [make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
-                                    for number, piece in enumerate(pieces, 1)]
+        by_document[document.id] = [
+            make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
+            for number, piece in enumerate(pieces, 1)]
     by_id = {passage.id: passage for passages in by_document.values() for passage in passages}
     return Cutting(by_id, by_document)
-
-
-def make_document(name: str, title: str, text: str, metadata: Mapping[str, Any],
-                  sections: Sequence[Section] = (), label: str = "") -> Document:
-    """A document (name is its id) with the characters at which its words begin and end."""
-    starts, ends = array("I"), array("I")
-    for match in WORD.finditer(text):
-        starts.append(match.start())
-        ends.append(match.end())
-    return Document(name, title, text, metadata, starts, ends, tuple(sections), label or title)
 
 
 def make_passage(document: Document, name: str, start: int, end: int, heading: str) -> Passage:
@@ -400,7 +363,17 @@ def make_passage(document: Document, name: str, start: int, end: int, heading: s
     return Passage(name, span, touched, start, end, heading, len(heading.split()) + size([touched]))
 
 
-def text_of(documents: Mapping[str, Document], passage: Passage, words: Optional[int] = None) -> str:
+def heading_words(passage: Passage) -> int:
+    """The words that were put before the source's own."""
+    return passage.words - size([passage.touched])
+
+
+def lead_words(passage: Passage) -> int:
+    """The words that stand before the first whole one: they are sent, and prove nothing."""
+    return heading_words(passage) + passage.span.start - passage.touched.start
+
+
+def text_of(documents: Documents, passage: Passage, words: Optional[int] = None) -> str:
     """A passage as it is sent: its heading, the exact slice of the source; its first words only when told."""
     source = documents[passage.span.document].text[passage.start:passage.end]
     text = passage.heading + "\n" + source if passage.heading else source
@@ -427,7 +400,8 @@ def overlapping(items: Sequence[Any], start: int, end: int,
 
 def touching(cutting: Cutting, span: Span) -> List[Passage]:
     """The passages that hold at least a part of a word of a span, in text order."""
-    return overlapping(cutting.by_document[span.document], span.start, span.end, lambda passage: passage.touched)
+    return overlapping(cutting.by_document[span.document], span.start, span.end,
+                       lambda passage: passage.touched)
 
 
 def sections_of(document: Document, passage: Passage) -> List[Section]:
@@ -441,124 +415,6 @@ def holds(passage: Passage, span: Span) -> bool:
 
 
 # --- 4. Searching: the only SQL -------------------------------------------------------------------
-
-# Filters restrict the candidates, never the statistics.  A condition is a value (equal, or contained in a list)
-# or an object of OPERATORS.  They judge owners: the sections that a passage overlaps, or its document without.
-
-def kind_of(value: Any) -> str:
-    """What may be compared with what."""
-    return "booléen" if isinstance(value, bool) else "nombre" if isinstance(value, (int, float)) else "texte"
-
-
-def values_of(value: Any) -> List[Any]:
-    """The values of a metadata key: those of a list, the one given, or none."""
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def is_same(value: Any, wanted: Any) -> bool:
-    """Equality of one kind: true never equals 1."""
-    return value == wanted and kind_of(value) == kind_of(wanted)
-
-
-OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
-    "gte": lambda value, bound: kind_of(value) == kind_of(bound) and value >= bound,
-    "lte": lambda value, bound: kind_of(value) == kind_of(bound) and value <= bound,
-    "in": lambda value, choices: any(is_same(value, choice) for choice in choices),
-}
-
-
-def operators_of(wanted: Any) -> Dict[str, Any]:
-    """A condition as {operator: bound}."""
-    return wanted if isinstance(wanted, dict) else {"in": [wanted]}
-
-
-def passes(found: Any, wanted: Any) -> bool:
-    """Whether a value of the metadata (None when absent) meets a condition."""
-    if isinstance(wanted, list):
-        return found == wanted
-    return all(any(OPERATORS[operator](value, bound) for value in values_of(found))
-               for operator, bound in operators_of(wanted).items())
-
-
-def filters_in_force(case: Case, question: Question) -> List[Tuple[str, Any]]:
-    """The (key, condition) that a passage must meet: the case's and the question's."""
-    return [*case.settings.filters.items(), *question.filters.items()]
-
-
-def refused_by(filters: Iterable[Tuple[str, Any]], owners: Iterable[Any]) -> Dict[str, Any]:
-    """The conditions that some owners do not meet."""
-    return {key: wanted for owner in owners for key, wanted in filters if not passes(owner.metadata.get(key), wanted)}
-
-
-def owners_of(document: Document, passage: Optional[Passage] = None) -> Sequence[Any]:
-    """What filters judge of a passage, or of a whole document: sections, or the document that has none."""
-    return (sections_of(document, passage) if passage else document.sections) or [document]
-
-
-class Admission:
-    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
-
-    def __init__(self, documents: Mapping[str, Document], cutting: Cutting):
-        self.documents, self.cutting = documents, cutting
-        self.known: Dict[str, Optional[FrozenSet[str]]] = {"[]": None}
-        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: numbers of owners}}
-        self.passages_of: Dict[int, List[str]] = {}
-        self.owner_count: Dict[str, int] = {}
-
-    def _index(self) -> None:
-        """Number the owners, by value and with their passages."""
-        numbers: Dict[int, int] = {}
-        for document in self.documents.values():
-            for owner in owners_of(document):
-                number = numbers[id(owner)] = len(numbers)
-                for key, found in owner.metadata.items():
-                    values = self.by_value.setdefault(key, {})
-                    for value in [json.dumps(found)] if isinstance(found, list) else []:
-                        values.setdefault(("liste", value), set()).add(number)
-                    for value in values_of(found):
-                        values.setdefault((kind_of(value), value), set()).add(number)
-            for passage in self.cutting.by_document[document.id]:
-                owners = owners_of(document, passage)
-                self.owner_count[passage.id] = len(owners)
-                for owner in owners:
-                    self.passages_of.setdefault(numbers[id(owner)], []).append(passage.id)
-
-    def _passing(self, key: str, wanted: Any) -> Set[int]:
-        """The owners that meet a condition."""
-        values = self.by_value.get(key, {})
-        if isinstance(wanted, list):
-            return values.get(("liste", json.dumps(wanted)), set())
-        met = []
-        for operator, bound in operators_of(wanted).items():
-            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
-                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
-            met.append(set().union(*(values.get(value, ()) for value in found)))
-        return set.intersection(*met)
-
-    def admitted(self, filters: Sequence[Tuple[str, Any]]) -> Optional[FrozenSet[str]]:
-        """The ids of the passages all of whose owners meet all the filters; None when nothing is filtered."""
-        name = json.dumps(filters)
-        if name not in self.known:
-            if not self.owner_count:
-                self._index()
-            owners = set.intersection(*(self._passing(*condition) for condition in filters))
-            met = Counter(passage for owner in owners for passage in self.passages_of.get(owner, ()))
-            self.known[name] = frozenset(passage for passage, times in met.items()
-                                         if times == self.owner_count[passage])
-        return self.known[name]
-
-
-def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
-    """The first limit matches of each document, in the order of all."""
-    room: Dict[str, int] = {}
-    best = []
-    for name, score in found:
-        document = cutting.by_id[name].span.document
-        room[document] = room.get(document, limit) - 1
-        if room[document] >= 0:
-            best.append((name, score))
-    return best
-
 
 # Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
 TERM = re.compile("[^\\W_]+(?:[\u0300-\u0331]+[^\\W_]*)*")
@@ -594,22 +450,28 @@ def run_sql(action: Callable[[], Any]) -> Any:
         raise AtelierError("La recherche a échoué dans SQLite : {}.".format(error)) from error
 
 
+FOLDS: Dict[str, Tuple[str, ...]] = {}  # of the terms met so far: FTS5 folds a term alike each time
+
+
 def fold_terms(terms: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
     """Each term with the tokens that FTS5 makes of it: `Hôtel` gives ("hotel",)."""
-    folds: Dict[str, Tuple[str, ...]] = dict.fromkeys(terms, ())
-    names = list(folds)
-    database = open_database()
+    new = [term for term in dict.fromkeys(terms) if term not in FOLDS]
+    if new:
+        FOLDS.update(run_sql(lambda: ask_folds(new)))
+    return FOLDS
 
-    def work():
+
+def ask_folds(terms: Sequence[str]) -> Dict[str, Tuple[str, ...]]:
+    """What FTS5 indexes when it is given each term alone."""
+    folds: Dict[str, Tuple[str, ...]] = dict.fromkeys(terms, ())
+    database = open_database()
+    try:
         database.execute("CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{}')".format(TOKENIZER))
         database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
         database.execute("BEGIN")
-        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(names))
+        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(terms))
         for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
-            folds[names[number]] += (token,)
-
-    try:
-        run_sql(work)
+            folds[terms[number]] += (token,)
     finally:
         database.close()
     return folds
@@ -642,73 +504,174 @@ def make_query(terms: Iterable[str]) -> str:
     return " OR ".join('"{}"'.format(term) for term in terms)
 
 
-class Index:
-    """The passages of one variant, ranked by FTS5's bm25; nothing outside knows how they are ranked.
+K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # as in FTS5's bm25, file ext/fts5/fts5_aux.c of SQLite
+ROUNDING = 1 - 1e-9  # parts added up in two orders agree far better than that
 
-    A question's matches are scored once, into a table from which best hits and ranks are read.
-    Order: score ascending (smaller is better), then passage id, as text.
+
+Postings = record("Postings", "times parts most", """
+    Who holds a term: {row: how many times}, {row: part of its score}, and the largest of these parts.""")
+
+
+def weigh(times: Mapping[int, int], norms: Sequence[float]) -> Postings:
+    """What a term adds to the score of each row that holds it, as FTS5's bm25 has it.
+
+    part = idf × (times × (k1 + 1)) / (times + norm), where norm = k1 × (1 − b + b × size / mean size) is the row's,
+    and idf = ln((N − n + 0.5) / (n + 0.5)), or 1e-6 when it is not above 0, for n rows of N that hold the term.
+    Held once by a row of mean size, and by no other of 10: ln(9.5 / 1.5) × 2.2 / 2.2 = 1.8458.
+    """
+    idf = log((len(norms) - len(times) + 0.5) / (len(times) + 0.5))
+    idf = idf if idf > 0 else LEAST_IDF
+    parts = {row: idf * (number * (K1 + 1.0) / (number + norms[row])) for row, number in times.items()}
+    return Postings(times, parts, max(parts.values(), default=0.0))
+
+
+class Ranking:
+    """The matches of one question, added up from its heaviest term to its lightest, no further than is asked.
+
+    This is MaxScore (Turtle and Flood, 1995): a term adds at most its largest part.  Let three terms add at most 5, 2
+    and 1, and some passage have 4 once the first is added up: one that lacks the first has 3 at most and is not the best,
+    so the two others are looked up in the passages of the first alone.  Such sums discard, with a margin for
+    rounding; a score is then added up anew in the query's order, as FTS5 does, and equals its bm25 to the last bit.
+    """
+
+    def __init__(self, postings: Sequence[Postings], admitted: Optional[Set[int]]):
+        self.postings, self.admitted = postings, admitted
+        self.heaviest = sorted(postings, key=lambda term: -term.most)
+        self.left = list(accumulate((term.most for term in reversed(self.heaviest)), initial=0.0))[::-1]
+        self.sums: Dict[int, float] = {}
+        self.taken = 0  # how many of the heaviest are added up in sums; others add at most left[taken]
+
+    def _take(self) -> None:
+        """Add up the next heaviest term; the admitted rows that it alone has so far come in."""
+        parts = self.heaviest[self.taken].parts
+        for row in parts if self.admitted is None else parts.keys() & self.admitted:
+            self.sums[row] = self.sums.get(row, 0.0) + parts[row]
+        self.taken += 1
+
+    def _finish(self, floor: float) -> Dict[int, float]:
+        """{row: sum of all its parts} of the rows taken, without those that are found not to reach floor."""
+        sums = self.sums
+        for term, left in zip(self.heaviest[self.taken:], self.left[self.taken:]):
+            sums = {row: total + term.parts.get(row, 0.0) for row, total in sums.items() if total + left >= floor}
+        return sums
+
+    def _score(self, row: int) -> float:
+        total = 0.0
+        for term in self.postings:  # sum() would round less than FTS5 since Python 3.12
+            total += term.parts.get(row, 0.0)
+        return -total
+
+    def best(self, limit: Optional[int]) -> List[Tuple[float, int]]:
+        """The (score, row) of the first limit matches, or of all, in order."""
+        def floor(sums):  # what the last of the best has already
+            return sorted(sums.values())[-limit] * ROUNDING if limit and len(sums) >= limit else 0.0
+        while self.left[self.taken] > floor(self.sums):
+            self._take()
+        sums = self._finish(floor(self.sums))
+        lowest = floor(sums)
+        return sorted((self._score(row), row) for row, total in sums.items() if total >= lowest)[:limit]
+
+    def rank(self, row: int) -> Optional[int]:
+        """1 and the number of matches that come before a row; None when it is no match."""
+        own = self._score(row)
+        if not own or self.admitted is not None and row not in self.admitted:
+            return None
+        lowest, highest = -own * ROUNDING, -own / ROUNDING
+        while self.left[self.taken] > lowest:
+            self._take()
+        return 1 + sum(total > highest or total >= lowest and (self._score(other), other) < (own, row)
+                       for other, total in self._finish(lowest).items())
+
+
+class Index:
+    """The passages of one variant, in FTS5, and their ranking by its bm25; nothing outside knows how it is made.
+
+    terms are those that distinct_terms gives; admitted, a set of passage ids (None: all), restricts what is found,
+    never the statistics.  Order: score ascending (smaller is better), then passage id, as text.
     """
 
     def __init__(self, ids: Iterable[str], text_of_id: Callable[[str], str]):
         self.ids = sorted(ids)  # a row's number is its place in the order of ids
+        self.rows = {passage: row for row, passage in enumerate(self.ids)}
+        self.postings: Dict[str, Postings] = {}
+        self.admitted: Tuple[Optional[FrozenSet[str]], Optional[Set[int]]] = (None, None)
+        self.asked: Any = None
+        self.checked = False
         self.database = open_database()
-        self.scored: Tuple[str, Optional[FrozenSet[str]]] = ("", None)
-        self.counts: Dict[str, int] = {}
         run_sql(lambda: self._build(text_of_id))
 
     def _build(self, text_of_id: Callable[[str], str]) -> None:
         execute = self.database.execute
         execute("CREATE VIRTUAL TABLE passages USING fts5(text, content = '', tokenize = '{}')".format(TOKENIZER))
-        execute("CREATE TABLE scores(number INTEGER PRIMARY KEY, score REAL)")
-        execute("CREATE TABLE admitted(number INTEGER PRIMARY KEY)")
+        execute("CREATE VIRTUAL TABLE instances USING fts5vocab(passages, 'instance')")
         execute("BEGIN")
         self.database.executemany("INSERT INTO passages(rowid, text) VALUES (?, ?)",
-                                  ((number, text_of_id(id)) for number, id in enumerate(self.ids)))
+                                  ((row, text_of_id(passage)) for row, passage in enumerate(self.ids)))
         execute("COMMIT")
+        sizes = [read_varint(size) for size, in execute("SELECT sz FROM passages_docsize ORDER BY id")]
+        mean = (sum(sizes) or 1) / (len(sizes) or 1)
+        self.norms = [K1 * (1 - B + B * size / mean) for size in sizes]
 
-    def _score(self, query: str, admitted: Optional[FrozenSet[str]]) -> None:
-        """Score the matches of a query among the admitted passages (None: all); statistics are of all."""
-        if (query, admitted) == self.scored:
-            return
-        execute = self.database.execute
-        if admitted is not self.scored[1]:
-            execute("DELETE FROM admitted")
-            self.database.executemany("INSERT INTO admitted VALUES (?)",
-                                      ((number,) for number, id in enumerate(self.ids) if admitted and id in admitted))
-        execute("DELETE FROM scores")
-        if query:
-            execute("INSERT INTO scores SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?"
-                    + ("" if admitted is None else " AND +rowid IN (SELECT number FROM admitted)"), (query,))
-        self.scored = query, admitted
+    def _find(self, term: str) -> Postings:
+        """Who holds a term; when FTS5 makes several tokens of it, they must follow each other."""
+        if term not in self.postings:
+            tokens = fold_terms([term])[term]
+            query = " INTERSECT ".join("SELECT doc, offset - {} FROM instances WHERE term = ?".format(place)
+                                       for place in range(len(tokens)))
+            places = run_sql(lambda: self.database.execute(query, tokens).fetchall())
+            self.postings[term] = weigh(Counter(row for row, _ in places), self.norms)
+        return self.postings[term]
 
-    def best(self, terms: Sequence[str], limit: Optional[int], admitted: Optional[FrozenSet[str]] = None) -> List[Tuple[str, float]]:
-        """The (passage id, score) of the best matches, in order; all of them when limit is -1."""
-        def work():
-            self._score(make_query(terms), admitted)
-            return self.database.execute("SELECT number, score FROM scores ORDER BY score, number LIMIT ?", (-1 if limit is None else limit,)).fetchall()
-        return [(self.ids[number], score) for number, score in run_sql(work)]
+    def _ask(self, terms: Sequence[str], admitted: Optional[FrozenSet[str]]) -> Ranking:
+        """The ranking of a question: the last one's is still at hand, with what was added up for it."""
+        if admitted != self.admitted[0]:
+            self.admitted = admitted, {self.rows[passage] for passage in admitted or ()}
+        if self.asked is None or self.asked[:2] != (terms, admitted):
+            self.asked = terms, admitted, Ranking([self._find(term) for term in terms], self.admitted[1])
+        return self.asked[2]
+
+    def best(self, terms: Sequence[str], limit: Optional[int],
+             admitted: Optional[FrozenSet[str]] = None) -> List[Tuple[str, float]]:
+        """The (passage id, score) of the best matches, in order; all of them when limit is None or -1."""
+        found = self._ask(terms, admitted).best(None if limit == -1 else limit)
+        if found and not self.checked:
+            self._check(terms)
+        return [(self.ids[row], score) for score, row in found]
 
     def rank(self, terms: Sequence[str], passage: str, admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
-        """The rank of a passage among the matches, from 1; None when it shares no word with the query."""
-        def work():
-            self._score(make_query(terms), admitted)
-            number = bisect_left(self.ids, passage)
-            return self.database.execute(
-                "SELECT (SELECT count(*) FROM scores AS other WHERE (other.score, other.number) <= (own.score, own.number))"
-                " FROM scores AS own WHERE number = ?", (number,)).fetchone()
-        row = run_sql(work)
-        return row and row[0]
+        """The rank of a passage among the matches, from 1; None when it shares no word with the question."""
+        return self._ask(terms, admitted).rank(self.rows[passage])
 
     def count(self, term: str) -> int:
         """How many passages of the variant hold a term."""
-        if term not in self.counts:
-            row = run_sql(lambda: self.database.execute(
-                "SELECT count(*) FROM passages WHERE passages MATCH ?", (make_query([term]),)).fetchone())
-            self.counts[term] = row[0]
-        return self.counts[term]
+        return len(self._find(term).times)
+
+    def explain(self, terms: Sequence[str], passage: str) -> List[Tuple[str, int, float]]:
+        """The (term, times, part) of each term that a passage holds; the parts, added up in order, make -score."""
+        row = self.rows[passage]
+        held = [(term, self._find(term)) for term in terms]
+        return [(term, found.times[row], found.parts[row]) for term, found in held if row in found.times]
+
+    def _check(self, terms: Sequence[str]) -> None:
+        """Ask FTS5's own bm25 one question; AtelierError when it differs, by more than rounding, from what is known of it."""
+        told = dict(run_sql(lambda: self.database.execute(
+            "SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?", (make_query(terms),)).fetchall()))
+        known = {row: score for score, row in Ranking([self._find(term) for term in terms], None).best(None)}
+        if known.keys() != told.keys() or any(abs(known[row] - told[row]) > abs(told[row]) * (1 - ROUNDING) for row in told):
+            raise AtelierError("Le bm25 de SQLite {} n'est pas celui que ce programme connaît et explique ; "
+                               "prenez un Python qui a un autre SQLite.".format(sqlite_version()))
+        self.checked = True
 
     def close(self) -> None:
         self.database.close()
+
+
+def read_varint(data: bytes) -> int:
+    """An integer as SQLite packs it: seven bits a byte, the highest first; 0x81 0x00 is 128."""
+    value = 0
+    for byte in data:
+        value = value << 7 | byte & 127
+    return value
 
 
 # --- 5. Assembling: hits and a budget to a context ------------------------------------------------
@@ -744,7 +707,7 @@ def is_complete(question: Question, covered: Iterable[bool]) -> Optional[bool]:
 
 def kept_span(passage: Passage, words: int) -> Span:
     """The source positions of the first words of a passage."""
-    end = min(passage.span.end, passage.span.start + words - passage.lead)
+    end = min(passage.span.end, passage.span.start + words - lead_words(passage))
     return passage.span._replace(end=max(passage.span.start, end))
 
 
@@ -753,7 +716,8 @@ def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Tuple[str, int]])
     spans = []
     for name, words in context:
         if name not in by_id:
-            raise AtelierError("passage {} inconnu de cette variante. {}".format(shown(name), suggestion(name, by_id)))
+            raise AtelierError("passage {} inconnu de cette variante. {}".format(
+                shown(name), suggestion(name, by_id)))
         spans.append(kept_span(by_id[name], words))
     return spans
 
@@ -779,7 +743,7 @@ def redundant_words(spans: Sequence[Span]) -> int:
     return size(spans) - size(union(spans))
 
 
-def same_words_in(documents: Mapping[str, Document], quote: Quote, spans: Sequence[Span]) -> List[str]:
+def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> List[str]:
     """The other documents from which the context holds the very words of a quote."""
     found = []
     for span in union(spans):
@@ -791,7 +755,7 @@ def same_words_in(documents: Mapping[str, Document], quote: Quote, spans: Sequen
 
 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
-    """What the stages need; of an engine, whose passages are unknown, the quote's own words stand for a passage."""
+    """What the stages need; of an engine, whose passages are unknown, the quote stands for a passage."""
     document = case.documents[quote.document]
     touched = touching(sent.cutting, quote) if sent.cutting else [
         make_passage(document, "", document.starts[quote.start], document.ends[quote.end - 1], "")]
@@ -801,8 +765,8 @@ def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) ->
                 [passage for passage in inside if holds(passage, quote)])
 
 
-def find_refusing(filters: Sequence[Tuple[str, Any]], document: Document, quote: Span, touched: Sequence[Passage],
-                  inside: Sequence[Passage]) -> Dict[str, Any]:
+def find_refusing(filters: Filters, document: Document, quote: Span,
+                  touched: Sequence[Passage], inside: Sequence[Passage]) -> Tree:
     """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
     if all(refused_by(filters, [owner]) for owner in owners_of(document)):
         return refused_by(filters, owners_of(document))
@@ -812,19 +776,20 @@ def find_refusing(filters: Sequence[Tuple[str, Any]], document: Document, quote:
     return refused_by(filters, [owner for passage in outside for owner in owners_of(document, passage)])
 
 
-# The stages of loss: each takes an uncovered quote and gives what its loss carries, or None when it does not hold.
+# The stages of loss: each takes an uncovered quote and gives what its loss carries, None when it does not
+# hold.
 
-def filtered_out(lost: Lost) -> Optional[Dict[str, Any]]:
+def filtered_out(lost: Lost) -> Optional[Tree]:
     """The filters refuse the document, or the section, where the quote stands."""
     return {"filter": dict(lost.refusing)} if lost.refusing else None
 
 
-def not_indexed(lost: Lost) -> Optional[Dict[str, Any]]:
+def not_indexed(lost: Lost) -> Optional[Tree]:
     """No passage touches some word of the quote: the cutting left it out."""
     return {} if missing_spans(lost.quote, [passage.touched for passage in lost.touching]) else None
 
 
-def cut_by_budget(lost: Lost) -> Optional[Dict[str, Any]]:
+def cut_by_budget(lost: Lost) -> Optional[Tree]:
     """words_over: how far beyond the budget, in the concatenated hits, the last word needed lies.
 
     None when it lies within: another engine cut its context by a rule of its own.
@@ -835,35 +800,35 @@ def cut_by_budget(lost: Lost) -> Optional[Dict[str, Any]]:
         after = [rest for part in left for rest in missing_spans(part, [span])]
         if size(after) < size(left):
             end = min(span.end, max(part.end for part in left if part.start < span.end))
-            over = before + hit.passage.lead + end - span.start - lost.budget_words
+            over = before + lead_words(hit.passage) + end - span.start - lost.budget_words
             carried = {"passage": hit.passage.id, "rank": hit.rank, "words_over": over if over > 0 else None}
         left, before = after, before + hit.passage.words
     return None if left else carried
 
 
-def split_at_boundary(lost: Lost) -> Optional[Dict[str, Any]]:
+def split_at_boundary(lost: Lost) -> Optional[Tree]:
     """Every word is in a passage, but no passage holds the whole quote."""
     return None if lost.holders else {"pieces": [{"passage": piece.id, "rank": lost.sent.rank_of(piece.id)}
                                                  for piece in lost.touching]}
 
 
-def not_matched(lost: Lost) -> Optional[Dict[str, Any]]:
+def not_matched(lost: Lost) -> Optional[Tree]:
     """Passages hold the quote; none shares a term with the question."""
     return None if best_holder(lost) else {"passage": lost.holders[0].id}
 
 
-def ranked_too_low(lost: Lost) -> Optional[Dict[str, Any]]:
+def ranked_too_low(lost: Lost) -> Optional[Tree]:
     """The best ranked passage that holds the quote came after top_k."""
     rank, passage = best_holder(lost)
     return {"passage": passage, "rank": rank}
 
 
-def not_retrieved(lost: Lost) -> Optional[Dict[str, Any]]:
+def not_retrieved(lost: Lost) -> Optional[Tree]:
     """Another engine gave its hits, and they do not hold the quote."""
     return None if lost.sent.hits is None else {}
 
 
-def not_sent(lost: Lost) -> Optional[Dict[str, Any]]:
+def not_sent(lost: Lost) -> Optional[Tree]:
     """Another engine gave its context alone: no more can be told."""
     return {}
 
@@ -874,8 +839,8 @@ def best_holder(lost: Lost) -> Optional[Tuple[int, str]]:
     return min(((rank, name) for rank, name in ranked if rank), default=None)
 
 
-class Stage(namedtuple("Stage", "id test label detail advice")):
-    """A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try next."""
+Stage = record("Stage", "id test label detail advice", """
+    A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try.""")
 
 
 STAGES = (
@@ -885,7 +850,8 @@ STAGES = (
           "Le découpage laisse ces mots de côté : changez-le."),
     Stage("cut_by_budget", cut_by_budget, "coupée par le budget",
           "{passage}, rang {rank}, il manque {words_over} au budget",
-          "La preuve est trouvée, mais trop loin : passages plus courts, moins de répétitions, ou budget plus grand."),
+          "La preuve est trouvée, mais trop loin : passages plus courts, moins de répétitions, "
+          "ou budget plus grand."),
     Stage("split_at_boundary", split_at_boundary, "coupée par le découpage", "{pieces}",
           "Une limite traverse la citation : déplacez-la (paragraphes, recouvrement), ou scindez le fait."),
     Stage("not_matched", not_matched, "sans mot commun avec la question", "{passage}",
@@ -897,35 +863,135 @@ ENGINE_STAGES = (  # for an engine whose index is unknown
     STAGES[0],
     STAGES[2],
     Stage("not_retrieved", not_retrieved, "non trouvée par le moteur", "{missing}",
-          "Le moteur ne l'a pas parmi ses passages trouvés : voyez son découpage, ses plongements, son top_k."),
+          "Le moteur ne l'a pas parmi ses passages trouvés : voyez son découpage, ses plongements, "
+          "son top_k."),
     Stage("not_sent", not_sent, "absente du contexte", "{missing}",
-          "Donnez aussi les passages trouvés (« hits ») pour savoir si la recherche ou le budget l'a perdue."),
+          "Donnez aussi les passages trouvés (« hits ») pour savoir si la recherche ou le budget "
+          "l'a perdue."),
 )
 STAGE = {stage.id: stage for stage in STAGES + ENGINE_STAGES}
 
 
-def find_loss(lost: Lost, stages: Sequence[Stage]) -> Dict[str, Any]:
+def find_loss(lost: Lost, stages: Sequence[Stage]) -> Tree:
     """The first stage that holds, with what its loss carries (`missing` except for filters)."""
     for stage in stages:
         carried = stage.test(lost)
         if carried is not None:
-            missing = {"missing": [[span.start, span.end] for span in lost.missing]} if stage != STAGES[0] else {}
-            return {"stage": stage.id, **missing, **carried}
+            missing = [[span.start, span.end] for span in lost.missing]
+            return {"stage": stage.id, **({} if stage == STAGES[0] else {"missing": missing}), **carried}
     raise AssertionError("no stage of loss holds for {}".format(lost.quote))
 
 
-# --- 7. Report: outcomes to the JSON's dict -------------------------------------------------------
+# --- 7. Filters: what of a cutting a question may find --------------------------------------------
 
-def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
+# Filters restrict the candidates, never the statistics.  A condition is a value (equal, or contained in a
+# list) or an object of OPERATORS.  It judges owners of metadata: the sections that a passage overlaps, or its
+# document when it has none.
+
+def kind_of(value: Any) -> str:
+    """What may be compared with what."""
+    return "booléen" if isinstance(value, bool) else "nombre" if isinstance(value, (int, float)) else "texte"
+
+
+def values_of(value: Any) -> List[Any]:
+    """The values of a metadata key: those of a list, the one given, or none."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def is_same(value: Any, wanted: Any) -> bool:
+    """Equality of one kind: true never equals 1."""
+    return value == wanted and kind_of(value) == kind_of(wanted)
+
+
+OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
+    "gte": lambda value, bound: kind_of(value) == kind_of(bound) and value >= bound,
+    "lte": lambda value, bound: kind_of(value) == kind_of(bound) and value <= bound,
+    "in": lambda value, choices: any(is_same(value, choice) for choice in choices),
+}
+
+
+def operators_of(wanted: Any) -> Tree:
+    """A condition as {operator: bound}."""
+    return wanted if isinstance(wanted, dict) else {"in": [wanted]}
+
+
+def passes(found: Any, wanted: Any) -> bool:
+    """Whether a value of the metadata (None when absent) meets a condition."""
+    if isinstance(wanted, list):
+        return found == wanted
+    return all(any(OPERATORS[operator](value, bound) for value in values_of(found))
+               for operator, bound in operators_of(wanted).items())
+
+
+def filters_in_force(case: Case, question: Question) -> Filters:
+    """The (key, condition) that a passage must meet: the case's and the question's."""
+    return [*case.settings.filters.items(), *question.filters.items()]
+
+
+def refused_by(filters: Filters, owners: Iterable[Any]) -> Tree:
+    """The conditions that some owners do not meet."""
+    return {key: wanted for owner in owners for key, wanted in filters
+            if not passes(owner.metadata.get(key), wanted)}
+
+
+def owners_of(document: Document, passage: Optional[Passage] = None) -> Sequence[Any]:
+    """What filters judge of a passage, or of a whole document: sections, or the document that has none."""
+    return (sections_of(document, passage) if passage else document.sections) or [document]
+
+
+class Admission:
+    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
+
+    def __init__(self, documents: Documents, cutting: Cutting):
+        self.known: Dict[str, FrozenSet[str]] = {}
+        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
+        self.passages: Dict[int, List[str]] = {}                        # of each owner
+        self.owners: Dict[str, int] = {}                                # how many each passage has
+        for name, document in documents.items():
+            for owner in owners_of(document):
+                for key, found in owner.metadata.items():
+                    whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
+                    for value in whole + [(kind_of(value), value) for value in values_of(found)]:
+                        self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
+            for passage in cutting.by_document[name]:
+                owners = owners_of(document, passage)
+                self.owners[passage.id] = len(owners)
+                for owner in owners:
+                    self.passages.setdefault(id(owner), []).append(passage.id)
+
+    def meeting(self, key: str, wanted: Any) -> Set[int]:
+        """The owners that meet a condition."""
+        values, met = self.by_value.get(key, {}), []
+        if isinstance(wanted, list):
+            return values.get(("liste", json.dumps(wanted)), set())
+        for operator, bound in operators_of(wanted).items():
+            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
+                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
+            met.append(set().union(*(values.get(value, ()) for value in found)))
+        return set.intersection(*met)
+
+    def admitted(self, filters: Filters) -> FrozenSet[str]:
+        """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
+        name = json.dumps(filters)
+        if name not in self.known:
+            owners = set.intersection(*(self.meeting(*condition) for condition in filters))
+            met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
+            self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
+        return self.known[name]
+
+
+# --- 8. Report: outcomes to the JSON's dict -------------------------------------------------------
+
+def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Tree:
     """The summary and, when questions have sets, that of each set."""
     names = dict.fromkeys(question.set for question in case.questions if question.set)
-    by_set = {name: summarize(case, cutting, [outcome for outcome in outcomes if outcome.sent.question.set == name])
-              for name in names}
+    by_set = {name: summarize(case, cutting, [outcome for outcome in outcomes
+                                              if outcome.sent.question.set == name]) for name in names}
     return {"summary": summarize(case, cutting, outcomes), **({"by_set": by_set} if by_set else {})}
 
 
-def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
-    """The counts of one variant over the answerable questions; None where an engine (no cutting) has no figure."""
+def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Tree:
+    """The counts of a variant over the answerable questions; None where an engine (no cutting) has none."""
     judged = [outcome for outcome in outcomes if outcome.sent.question.answerable]
     verdicts = [verdict for outcome in judged for verdict in outcome.verdicts]
     lost = [verdict.chosen.loss["stage"] for verdict in verdicts if verdict.chosen.loss]
@@ -933,7 +999,8 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
     return {
         "passages_indexed": len(lengths) or None,
         "words_indexed": sum(lengths) or None,
-        "complete_contexts": sum(all(not verdict.chosen.loss for verdict in outcome.verdicts) for outcome in judged),
+        "complete_contexts": sum(all(not verdict.chosen.loss for verdict in outcome.verdicts)
+                                 for outcome in judged),
         "answerable_questions": len(judged),
         "facts_covered": len(verdicts) - len(lost),
         "facts_required": len(verdicts),
@@ -943,19 +1010,21 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
         "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
-        "passage_words": {"min": lengths[0], "median": median(lengths), "max": lengths[-1]} if lengths else None,
+        "passage_words": {"min": lengths[0], "median": median(lengths),
+                          "max": lengths[-1]} if lengths else None,
         **count_mixed(case.documents, cutting),
     }
 
 
 def is_held_whole(cutting: Cutting, fact: Fact) -> bool:
-    """Whether some single passage of a variant holds one of a fact's quotes: what the cutting alone allows."""
-    return any(holds(passage, quote.span) for quote in fact.quotes for passage in touching(cutting, quote.span))
+    """Whether some passage of a variant holds one of a fact's quotes whole: what the cutting alone allows."""
+    return any(holds(passage, quote.span) for quote in fact.quotes
+               for passage in touching(cutting, quote.span))
 
 
 def measure_evidence(outcomes: Sequence[Outcome]) -> Dict[str, Optional[float]]:
     """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in
-    Chroma's evaluation of chunking: over distinct source positions, averaged over questions.  None without question.
+    Chroma's evaluation of chunking: over distinct source positions, averaged over questions.  None without.
     """
     shares = []
     for outcome in outcomes:
@@ -993,17 +1062,19 @@ def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
     return None
 
 
-def count_mixed(documents: Mapping[str, Document], cutting: Optional[Cutting]) -> Dict[str, Any]:
-    """How many passages overlap two sections or more and, for each metadata key of sections, two values or more."""
+def count_mixed(documents: Documents, cutting: Optional[Cutting]) -> Tree:
+    """How many passages overlap two sections or more and, for each metadata key of sections, two values."""
     if not cutting:
         return {"mixed_passages": None, "mixed_by": None}
-    mixed = [sections for name, passages in cutting.by_document.items() if documents[name].sections
-             for passage in passages for sections in [sections_of(documents[name], passage)] if len(sections) > 1]
+    overlapped = [sections_of(documents[name], passage) for name, passages in cutting.by_document.items()
+                  for passage in passages]
+    mixed = [sections for sections in overlapped if len(sections) > 1]
     keys = sorted({key for document in documents.values() for section in document.sections
                    for key, value in section.metadata.items() if value != document.metadata.get(key)})
-    return {"mixed_passages": len(mixed), "mixed_by": {
-        key: sum(len({json.dumps(section.metadata.get(key)) for section in sections}) > 1 for sections in mixed)
-        for key in keys}}
+    values = {key: [{json.dumps(section.metadata.get(key)) for section in sections} for sections in mixed]
+              for key in keys}
+    return {"mixed_passages": len(mixed),
+            "mixed_by": {key: sum(len(found) > 1 for found in values[key]) for key in keys}}
 
 
 def median(ordered: Sequence[int]) -> Any:
@@ -1022,9 +1093,9 @@ def sha256(data: bytes) -> str:
     return digest(data).hexdigest()
 
 
-def describe_case(case: Case) -> Dict[str, Any]:
-    documents = [{"id": document.id, "words": len(document.starts), "sha256": sha256(document.text.encode("utf-8"))}
-                 for document in case.documents.values()]
+def describe_case(case: Case) -> Tree:
+    documents = [{"id": document.id, "words": len(document.starts),
+                  "sha256": sha256(document.text.encode("utf-8"))} for document in case.documents.values()]
     return {
         "file": case.file, "sha256": case.sha256, "title": case.title,
         "words": sum(document["words"] for document in documents),
@@ -1035,12 +1106,13 @@ def describe_case(case: Case) -> Dict[str, Any]:
     }
 
 
-def describe_settings(settings: Settings) -> Dict[str, Any]:
+def describe_settings(settings: Settings) -> Tree:
     return {"filters": settings.filters, "top_k": settings.top_k, "budget_words": settings.budget_words,
-            "tokenizer": TOKENIZER, "stop_words": list(settings.stop_words), "index_titles": settings.index_titles}
+            "tokenizer": TOKENIZER, "stop_words": list(settings.stop_words),
+            "index_titles": settings.index_titles}
 
 
-def describe_outcomes(case: Case, outcomes: Sequence[Outcome]) -> List[Dict[str, Any]]:
+def describe_outcomes(case: Case, outcomes: Sequence[Outcome]) -> List[Tree]:
     """The questions of the report; passages that several find are sliced once."""
     slice_text = lru_cache(None)(lambda *passage: text_of(case.documents, *passage))
     return [describe_outcome(case, question, outcome, slice_text)
@@ -1048,7 +1120,7 @@ def describe_outcomes(case: Case, outcomes: Sequence[Outcome]) -> List[Dict[str,
 
 
 def describe_outcome(case: Case, question: Question, outcome: Outcome,
-                     slice_text: Callable[..., str]) -> Dict[str, Any]:
+                     slice_text: Callable[..., str]) -> Tree:
     """A question of the report: what was searched, found and sent, and the verdict on each fact."""
     sent = outcome.sent
     facts = [describe_verdict(verdict) for verdict in outcome.verdicts]
@@ -1068,23 +1140,25 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
     }
 
 
-def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Dict[str, Any]:
+def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Tree:
     passage = hit.passage
     sections = sections_of(case.documents[passage.span.document], passage)
     return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words,
-            "heading_words": passage.heading_words, "lead_words": passage.lead, "kept_words": hit.kept_words,
-            "score": hit.score and round(hit.score, 9), "sections": [section.title for section in sections],
+            "heading_words": heading_words(passage), "lead_words": lead_words(passage),
+            "kept_words": hit.kept_words, "score": hit.score and round(hit.score, 9),
+            "sections": [section.title for section in sections],
             "text": slice_text(passage)}
 
 
-def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Dict[str, Any]:
+def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Tree:
     passage, words = hit.passage, hit.kept_words
     return {"rank": hit.rank, "passage": passage.id, **span._asdict(), "words": words,
-            "heading_words": min(words, passage.heading_words), "lead_words": min(words, passage.lead),
-            "truncated": words < passage.words, "text": slice_text(passage, words)}
+            "heading_words": min(words, heading_words(passage)),
+            "lead_words": min(words, lead_words(passage)), "truncated": words < passage.words,
+            "text": slice_text(passage, words)}
 
 
-def describe_verdict(verdict: Verdict) -> Dict[str, Any]:
+def describe_verdict(verdict: Verdict) -> Tree:
     """The figures of the quote that speaks for a fact and, when it has alternatives, those of each."""
     described = {"id": verdict.fact.id, **describe_attempt(verdict.chosen)}
     if verdict.fact.several:
@@ -1093,84 +1167,23 @@ def describe_verdict(verdict: Verdict) -> Dict[str, Any]:
     return described
 
 
-def describe_attempt(attempt: Attempt) -> Dict[str, Any]:
+def describe_attempt(attempt: Attempt) -> Tree:
     span, words = attempt.quote.span, size([attempt.quote.span])
     return {"document": span.document, "quote": attempt.quote.text, "start": span.start, "end": span.end,
             "words": words, "words_covered": words - attempt.missing, "covered": attempt.loss is None,
             "loss": attempt.loss}
 
 
-def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
-    """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
-
-    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses; 1 when all tie.
-    """
-    theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
-    pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
-             if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
-    wins, losses = pairs.count((True, False)), pairs.count((False, True))
-    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses,
-            "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
-
-
-def sign_test(wins: int, losses: int) -> float:
-    """Two-sided p, exact but for the last rounding."""
-    trials, ways, tail = wins + losses, 1, 0
-    for successes in range(min(wins, losses) + 1):
-        tail += ways
-        ways = ways * (trials - successes) // (successes + 1)
-    return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
-
-
-encode = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
-    """(opening, closing, [(label, item)]) of what is unfolded: an object that holds any, a list of objects."""
-    if isinstance(value, dict):
-        for item in value.values():
-            if item and isinstance(item, (dict, list)):
-                return "{", "}", [(encode(key) + ": ", item) for key, item in value.items()]
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[", "]", [("", item) for item in value]
-    return None
-
-
-def unfold(value: Any, indent: str) -> str:
-    """JSON with a line for each item; what holds plain values stays on one, by the fast encoder."""
-    parts = members(value)
-    if not parts:
-        return encode(value)
-    (opening, closing, items), deeper = parts, indent + "  "
-    lines = [label + unfold(item, deeper) for label, item in items]
-    return opening + deeper + ("," + deeper).join(lines) + indent + closing
-
-
-def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
-    """The JSON text of a report, in pieces no larger than a question."""
-    parts = members(value) if len(indent) < 8 else None
-    if not parts:
-        yield unfold(value, indent)
-        return
-    opening, closing, items = parts
-    for label, item in items:
-        yield opening + indent + "  " + label
-        yield from render_json(item, indent + "  ")
-        opening = ","
-    yield indent + closing
-
-
-# --- 8. Table: a report to eighty columns, and the words that all sections share ------------------
+# --- 9. Table: a report to eighty columns ---------------------------------------------------------
 
 LISTED_LOSSES = 12       # under the table
-SIGNIFICANT = 0.05       # below, a sign test tells two variants apart
 TABLE_HEAD = """\
 variante                passages     mots contextes    faits     mots       mots
                                   indexés  complets couverts  envoyés redondants"""
 TABLE_LINE = "{:<23}{:>9}{:>9}{:>10}{:>9}{:>9}{:>11}"
 
 
-def format_table(report: Mapping[str, Any]) -> str:
+def format_table(report: Tree) -> str:
     """The result table, at most 80 columns wide, ending with a line break."""
     case, settings = report["case"], report["settings"]
     title = " · ".join(filter(None, ["Atelier " + report["atelier"], case["file"], case["title"]]))
@@ -1180,26 +1193,29 @@ def format_table(report: Mapping[str, Any]) -> str:
         clip(title), describe_size(case), "", TABLE_HEAD, "-" * 80,
         *[format_line(variant["id"], variant["summary"]) for variant in report["variants"]], "",
         *format_recall(report["variants"], settings["top_k"]), "",
-        *format_losses(report["variants"]), *format_comparisons(report["comparisons"]), "", clip(signature)]) + "\n"
+        *format_losses(report["variants"]), "",
+        *(format_comparisons(report["comparisons"]) if report["comparisons"] else []),
+        clip(signature)]) + "\n"
 
 
-def describe_size(case: Mapping[str, Any]) -> str:
+def describe_size(case: Tree) -> str:
     """`432 mots, 3 documents, 6 questions dont 5 avec réponse, 10 faits`."""
     return "{}, {}, {} dont {} avec réponse, {}".format(
         counted(case["words"], "mot"), counted(len(case["documents"]), "document"),
         counted(case["questions"], "question"), case["answerable_questions"], counted(case["facts"], "fait"))
 
 
-def format_line(name: str, summary: Mapping[str, Any]) -> str:
+def format_line(name: str, summary: Tree) -> str:
     """A variant's line of the result table."""
     unknown = "-"
     return TABLE_LINE.format(
         clip(name, 22), summary["passages_indexed"] or unknown, summary["words_indexed"] or unknown,
         "{complete_contexts}/{answerable_questions}".format(**summary),
-        "{facts_covered}/{facts_required}".format(**summary), summary["words_sent"], summary["redundant_words"])
+        "{facts_covered}/{facts_required}".format(**summary),
+        summary["words_sent"], summary["redundant_words"])
 
 
-def format_recall(variants: Sequence[Mapping[str, Any]], top_k: int) -> List[str]:
+def format_recall(variants: Sequence[Tree], top_k: int) -> List[str]:
     """Recall by proof at a few k, its ceiling, and how many passages mix sections when some do."""
     mixed = any(variant["summary"]["mixed_passages"] for variant in variants)
     ranks = sorted({k for k in ((1, 4, top_k) if mixed and top_k > 4 else (1, 2, 4, top_k)) if k <= top_k})
@@ -1217,7 +1233,7 @@ def format_recall(variants: Sequence[Mapping[str, Any]], top_k: int) -> List[str
     return lines
 
 
-def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
+def format_losses(variants: Sequence[Tree]) -> List[str]:
     """Two lines for each lost proof or, when they are many, a line for each variant and stage."""
     lost = [(variant["id"], question["id"], fact) for variant in variants for question in variant["questions"]
             for fact in question["facts"] if fact["loss"]]
@@ -1231,12 +1247,12 @@ def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
     lines = ["Preuves perdues"]
     for variant, question, fact in lost:
         where = "{} · {} · {}".format(clip(variant, 24), clip(question, 24), fact["id"])
-        lines += ["  " + clip(where, 78),
-                  "    " + clip("{} : {}".format(STAGE[fact["loss"]["stage"]].label, detail_of(fact["loss"])), 76)]
+        why = "{} : {}".format(STAGE[fact["loss"]["stage"]].label, detail_of(fact["loss"]))
+        lines += ["  " + clip(where, 78), "    " + clip(why, 76)]
     return lines
 
 
-def detail_of(loss: Mapping[str, Any]) -> str:
+def detail_of(loss: Tree) -> str:
     """What a loss carries, in French: `regles#0002, rang 2, 22 mots de trop`."""
     pieces = [(piece["passage"], "rang {}".format(piece["rank"]) if piece["rank"] else "sans rang")
               for piece in loss.get("pieces", ())]
@@ -1247,21 +1263,6 @@ def detail_of(loss: Mapping[str, Any]) -> str:
         "words_over": counted(loss["words_over"], "mot") if loss.get("words_over") else "des mots",
     }
     return STAGE[loss["stage"]].detail.format(**{**loss, **words})
-
-
-def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
-    """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
-    told = [pair for pair in comparisons if pair["p"] <= SIGNIFICANT]
-    if not comparisons:
-        return []
-    if not told:
-        return ["", "Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
-            decimal(min(pair["p"] for pair in comparisons), 3))]
-    lines = ["{} contre {} : {} à {}, p = {}".format(
-        *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4)) for pair in told[:LISTED_LOSSES]]
-    if len(told) > LISTED_LOSSES:
-        lines.append("et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES))
-    return ["", "Test des signes : seules ces paires sont départagées"] + ["  " + clip(line, 78) for line in lines]
 
 
 def clip(text: str, width: int = 80) -> str:
@@ -1282,35 +1283,7 @@ def decimal(number: float, digits: int) -> str:
     return "{:.{}f}".format(number, digits).replace(".", ",")
 
 
-def shown(value: Any) -> str:
-    """A value as a sentence quotes it: on one line, at most 80 characters."""
-    if isinstance(value, str):
-        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
-    if isinstance(value, Unreadable):
-        return "une valeur illisible"
-    if isinstance(value, dict) or isinstance(value, list) and any(
-            isinstance(item, (dict, list, Unreadable)) for item in value):
-        return "un objet" if isinstance(value, dict) else "une liste"
-    return clip(json.dumps(value, ensure_ascii=False))
-
-
-def some(names: Iterable[str], most: int = 5) -> str:
-    """`a, b, c, d, e, …`: the first names of a list."""
-    listed = list(names)
-    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
-
-
-def suggestion(value: str, known: Iterable[str]) -> str:
-    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
-    from difflib import get_close_matches
-    names = list(known)
-    near = get_close_matches(value, names, 1)
-    if near:
-        return "Vouliez-vous dire {} ?".format(shown(near[0]))
-    return "Possibles : {}.".format(some(names, 12)) if names else "Rien n'est admis ici."
-
-
-# --- 9. Reading a case: bytes to Case -------------------------------------------------------------
+# --- 10. Reading a case: bytes to Case ------------------------------------------------------------
 # Shape first (JSON, keys, types), then meaning (ids, references, quotes); all the faults of a file are told.
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
@@ -1341,13 +1314,14 @@ class Faults:
         sentences = [sentence + (" " + suggestion(*meant) if meant else "")
                      for sentence, meant in islice(self.told.items(), LISTED_FAULTS)]
         if len(self.told) > LISTED_FAULTS:
-            sentences.append("{} : et {}.".format(self.file, counted(len(self.told) - LISTED_FAULTS, "autre faute")))
+            sentences.append("{} : et {}.".format(
+                self.file, counted(len(self.told) - LISTED_FAULTS, "autre faute")))
         if sentences:
             raise AtelierError(*sentences)
 
 
-class Unreadable(namedtuple("Unreadable", "problem")):
-    """Stands in the parsed tree for a value that JSON readers accept and this one refuses; problem is French."""
+Unreadable = record("Unreadable", "problem", """
+    Stands in the parsed tree for a value that JSON readers accept and this one refuses, in French.""")
 
 
 class RepeatedKeys(dict):
@@ -1356,7 +1330,7 @@ class RepeatedKeys(dict):
 
 
 class Found(dict):
-    """The sound members of an object of a file; place is where it stands, given all its names, sound or not."""
+    """The sound members of an object; place is where it stands, given all its names, sound or not."""
     place = ""
     given: Iterable[str] = ()
 
@@ -1367,12 +1341,12 @@ def decode(data: bytes) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8.".format(
-            error.start, data[error.start], line)) from None
+        raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; "
+                           "enregistrez en UTF-8.".format(error.start, data[error.start], line)) from None
     return text[1:] if text.startswith("\ufeff") else text
 
 
-def read_members(pairs: Sequence[Tuple[str, Any]]) -> Dict[str, Any]:
+def read_members(pairs: Filters) -> Tree:
     """An object of a JSON text."""
     tree = RepeatedKeys(pairs)
     if len(tree) == len(pairs):
@@ -1382,7 +1356,9 @@ def read_members(pairs: Sequence[Tuple[str, Any]]) -> Dict[str, Any]:
 
 
 def read_integer(digits: str) -> Any:
-    return int(digits) if len(digits) <= MAX_DIGITS else Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
+    if len(digits) > MAX_DIGITS:
+        return Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
+    return int(digits)
 
 
 def read_float(digits: str) -> Any:
@@ -1396,8 +1372,9 @@ def parse_json(text: str) -> Any:
     Raises AtelierError (a sentence without file) when the text is no JSON.
     """
     try:
-        return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer, parse_float=read_float,
-                          parse_constant=lambda name: Unreadable("{} n'est pas un nombre JSON".format(name)))
+        return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer,
+                          parse_float=read_float, parse_constant=lambda name: Unreadable(
+                              "{} n'est pas un nombre JSON".format(name)))
     except RecursionError:
         raise AtelierError("imbrication démesurée de listes ou d'objets ; "
                            "le format n'en demande que cinq niveaux.") from None
@@ -1415,15 +1392,18 @@ def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
         elif isinstance(value, str):
             check_characters(value, place, faults)
         elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
-            faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(MAX_DEPTH))
+            faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(
+                MAX_DEPTH))
         elif isinstance(value, dict):
             for name in getattr(value, "names", ()):
                 faults.add(place, "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
             for name in value:
                 check_characters(name, place, faults)
-            stack += [(place + joint + name, ".", item, depth + 1) for name, item in reversed(list(value.items()))]
+            stack += [(place + joint + name, ".", item, depth + 1)
+                      for name, item in reversed(list(value.items()))]
         elif isinstance(value, list):
-            stack += [("{}{}[{}]".format(place, joint if joint != "." else "", number), ".", value[number], depth + 1)
+            joint = joint.replace(".", "")
+            stack += [("{}{}[{}]".format(place, joint, number), ".", value[number], depth + 1)
                       for number in reversed(range(len(value)))]
 
 
@@ -1435,22 +1415,24 @@ def check_characters(text: str, place: str, faults: Faults) -> None:
         what = "moitié de paire UTF-16 isolée" if code >= 0xD800 else "caractère de contrôle"
         mend = ("le texte semble mal décodé, réenregistrez-le en UTF-8" if 0x80 <= code < 0xA0
                 else "supprimez ce caractère")
-        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(what, code, match.start(), mend))
+        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(
+            what, code, match.start(), mend))
 
 
-# One table of what files may hold, and one walker.  A kind is a line of KINDS (a plain value), a line of SHAPES (an
-# object), `[kind]` (a list), `kind?` (or null); the key `*` stands for all those that a shape does not name.
+# One table of what files may hold, and one walker.  A kind is a line of KINDS (a plain value), a line of SHAPES
+# (an object), `[kind]` (a list), `kind?` (or null); the key `*` stands for all those that a shape does not name.
 
 def is_metadata(value: Any) -> bool:
     return isinstance(value, (str, int, float)) or isinstance(value, list) and all(
         isinstance(item, str) for item in value)
 
 
-KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # the test of a value, and the words for what is expected
+KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # the test of a value, and what was expected, in French
     "text": (lambda value: isinstance(value, str), "un texte entre guillemets"),
-    "filled": (lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide, entre guillemets"),
+    "filled": (lambda value: isinstance(value, str) and value.strip(), "un texte non vide, entre guillemets"),
     "count": (lambda value: type(value) is int and value >= 1, "un entier d'au moins 1, sans guillemets"),
-    "position": (lambda value: type(value) is int and value >= 0, "un entier positif ou nul, sans guillemets"),
+    "position": (lambda value: type(value) is int and value >= 0,
+                 "un entier positif ou nul, sans guillemets"),
     "flag": (lambda value: isinstance(value, bool), "true ou false"),
     "texts": (lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
               "une liste de textes, entre crochets"),
@@ -1469,20 +1451,21 @@ KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # the test of a value, 
     "any": (lambda value: True, ""),
 }
 SHAPES = {
-    "case": (Key("title", "text"), Key("description", "text"), Key("filters", "filters"), Key("settings", "settings"),
-             Key("variants", "[variant]"), Key("documents", "[document]", True), Key("facts", "[fact]", True),
-             Key("questions", "[question]", True)),
+    "case": (Key("title", "text"), Key("description", "text"), Key("filters", "filters"),
+             Key("settings", "settings"), Key("variants", "[variant]"), Key("documents", "[document]", True),
+             Key("facts", "[fact]", True), Key("questions", "[question]", True)),
     "settings": (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"),
                  Key("index_titles", "flag")),
     "filters": (Key("*", "condition"),),
     "operators": (Key("gte", "bound"), Key("lte", "bound"), Key("in", "choices")),
     "variant": (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"),
                 Key("*", "any")),
-    "document": (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"), Key("file", "filled"),
-                 Key("sections", "[section]"), Key("structure", "filled"), Key("*", "metadata")),
+    "document": (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"),
+                 Key("file", "filled"), Key("sections", "[section]"), Key("structure", "filled"),
+                 Key("*", "metadata")),
     "section": (Key("title", "text"), Key("text", "filled", True), Key("*", "metadata")),
-    "fact": (Key("id", "filled", True), Key("document", "filled"), Key("quote", "filled"), Key("start", "position"),
-             Key("any_of", "[quote]")),
+    "fact": (Key("id", "filled", True), Key("document", "filled"), Key("quote", "filled"),
+             Key("start", "position"), Key("any_of", "[quote]")),
     "quote": (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position")),
     "question": (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"),
                  Key("required_facts", "texts"), Key("filters", "filters"), Key("per_document", "count"),
@@ -1497,19 +1480,23 @@ SHAPES = {
     # an earlier report, as far as it is read again
     "report": (Key("case", "case_report", True), Key("settings", "object", True),
                Key("variants", "[variant_report]", True), Key("*", "any")),
-    "case_report": (Key("sha256", "text", True), Key("documents", "[document_report]", True), Key("*", "any")),
+    "case_report": (Key("sha256", "text", True), Key("documents", "[document_report]", True),
+                    Key("*", "any")),
     "document_report": (Key("id", "text", True), Key("sha256", "text", True), Key("*", "any")),
-    "variant_report": (Key("id", "text", True), Key("chunking", "object?", True), Key("question_filters", "flag", True),
-                       Key("questions", "[question_report]", True), Key("*", "any")),
+    "variant_report": (Key("id", "text", True), Key("chunking", "object?", True),
+                       Key("question_filters", "flag", True), Key("questions", "[question_report]", True),
+                       Key("*", "any")),
     "question_report": (Key("id", "text", True), Key("text", "text", True), Key("filters", "object", True),
-                        Key("per_document", "count?", True), Key("hits_before_budget", "[part_report]?", True),
-                        Key("context", "[part_report]", True), Key("facts", "[fact_report]", True), Key("*", "any")),
+                        Key("per_document", "count?", True),
+                        Key("hits_before_budget", "[part_report]?", True),
+                        Key("context", "[part_report]", True), Key("facts", "[fact_report]", True),
+                        Key("*", "any")),
     "part_report": (Key("passage", "text", True), Key("text", "text", True), Key("*", "any")),
     "fact_report": (Key("id", "text", True), Key("loss", "loss_report?", True), Key("document", "text", True),
                     Key("quote", "text", True), Key("start", "position", True),
                     Key("alternatives", "[alternative_report]"), Key("*", "any")),
-    "alternative_report": (Key("document", "text", True), Key("quote", "text", True), Key("start", "position", True),
-                           Key("*", "any")),
+    "alternative_report": (Key("document", "text", True), Key("quote", "text", True),
+                           Key("start", "position", True), Key("*", "any")),
     "loss_report": (Key("stage", "stage", True), Key("*", "any")),
 }
 UNSOUND = object()
@@ -1528,7 +1515,7 @@ def read_tree(data: bytes, shape: str, faults: Faults) -> Found:
 
 
 def sound(value: Any, kind: str, place: str, faults: Faults) -> Any:
-    """What a value holds of its kind, its objects as Found; UNSOUND, and a fault, when it is not of its kind."""
+    """What a value holds of its kind, its objects as Found; UNSOUND, and a fault, when it is of another."""
     if isinstance(value, Unreadable):
         return UNSOUND  # told by check_tree
     if kind.endswith("?"):
@@ -1558,12 +1545,12 @@ def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> 
         if isinstance(item, Found) and "id" in item:
             first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), item.place)
             if first != item.place:
-                faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; donnez-en un autre.".format(
-                    shown(item["id"]), first))
-    return found
+                faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; "
+                                               "donnez-en un autre.".format(shown(item["id"]), first))
+    return found if found or not items else UNSOUND
 
 
-def sound_members(value: Mapping[str, Any], keys: Sequence[Key], place: str, faults: Faults) -> Found:
+def sound_members(value: Tree, keys: Sequence[Key], place: str, faults: Faults) -> Found:
     """The sound members of an object; what is unknown, missing, or of the wrong kind is told."""
     kinds = {key.name: key.kind for key in keys}
     others = kinds.pop("*", None)
@@ -1592,24 +1579,23 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
     faults = Faults(name)
     case = read_tree(data, "case", faults)
     documents = read_documents(case, read, faults)
-    columns = read_columns(all_owners(documents))
+    columns = read_columns(all_owners(documents)) if documents and all(documents.values()) else None
     facts = read_facts(case, documents, faults)
     questions = read_questions(case, facts, columns, faults)
     settings = read_settings(case, documents, columns, faults)
     variants = read_variants(case, documents, faults)
     faults.check()
-    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions, settings,
-                variants)
+    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions,
+                settings, variants)
 
 
-def other_members(found: Found, shape: str) -> Dict[str, Any]:
+def other_members(found: Found, shape: str) -> Tree:
     """The members of an object that its shape does not name: metadata."""
     named = {key.name for key in SHAPES[shape]}
     return {name: value for name, value in found.items() if name not in named}
 
 
-def read_settings(case: Found, documents: Mapping[str, Optional[Document]], columns: Mapping[str, Column],
-                  faults: Faults) -> Settings:
+def read_settings(case: Found, documents: Documents, columns: Columns, faults: Faults) -> Settings:
     """The settings and filters of a case, over the defaults; filters that admit nothing are told."""
     filters = read_filters(case.get("filters", {}), "filters", columns, faults)
     owners = all_owners(documents)
@@ -1617,8 +1603,8 @@ def read_settings(case: Found, documents: Mapping[str, Optional[Document]], colu
         alone = [condition for condition in filters.items()
                  if all(refused_by([condition], [owner]) for owner in owners)]
         for key, wanted in alone:
-            faults.add("filters." + key, "aucun document n'a {} pour cette clé. Valeurs présentes : {}.".format(
-                shown(wanted), columns[key].present()))
+            faults.add("filters." + key, "aucun document n'a {} pour cette clé. "
+                                         "Valeurs présentes : {}.".format(shown(wanted), present_values(columns[key])))
         if not alone:
             faults.add("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
     settings = {name: tuple(value) if isinstance(value, list) else value
@@ -1626,7 +1612,7 @@ def read_settings(case: Found, documents: Mapping[str, Optional[Document]], colu
     return DEFAULTS._replace(filters=filters, **settings)
 
 
-def read_variants(case: Found, documents: Mapping[str, Optional[Document]], faults: Faults) -> Tuple[Variant, ...]:
+def read_variants(case: Found, documents: Documents, faults: Faults) -> Tuple[Variant, ...]:
     """The case's own variants, in place of the four fixed ones."""
     if case.get("variants") == []:
         faults.add("variants", "liste vide ; ôtez la clé pour les quatre variantes fixes.")
@@ -1652,12 +1638,8 @@ def read_variants(case: Found, documents: Mapping[str, Optional[Document]], faul
     return tuple(variants) or VARIANTS
 
 
-class Column(namedtuple("Column", "values kinds undated")):
-    """What the metadata hold under one key: values in order, their kinds, the first text that is no ISO date."""
-
-    def present(self) -> str:
-        """The first dozen values, for the sentence that refuses another."""
-        return some(dict.fromkeys(map(shown, self.values)), 12)
+Column = record("Column", "values kinds undated", """
+    What the metadata hold under a key: values in order, their kinds, the first text that is no ISO date.""")
 
 
 ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
@@ -1668,9 +1650,14 @@ def is_undated(value: Any) -> bool:
     return isinstance(value, str) and not ISO_DATE.fullmatch(value)
 
 
-def all_owners(documents: Mapping[str, Optional[Document]]) -> List[Any]:
+def all_owners(documents: Documents) -> List[Any]:
     """All that filters judge: the sections, and the documents that have none."""
     return [owner for document in documents.values() if document for owner in owners_of(document)]
+
+
+def present_values(column: Column) -> str:
+    """The first dozen values of a key, for the sentence that refuses another."""
+    return some(dict.fromkeys(map(shown, column.values)), 12)
 
 
 def read_columns(owners: Iterable[Any]) -> Dict[str, Column]:
@@ -1683,17 +1670,22 @@ def read_columns(owners: Iterable[Any]) -> Dict[str, Column]:
             for key, found in values.items()}
 
 
-def read_filters(given: Mapping[str, Any], place: str, columns: Mapping[str, Column],
-                 faults: Faults) -> Dict[str, Any]:
-    """The sound conditions of a filter; keys that no metadata have, and comparisons of unlike things, are told."""
+def read_filters(given: Tree, place: str, columns: Columns,
+                 faults: Faults) -> Tree:
+    """The sound conditions of a filter; keys that no metadata have, comparisons of unlike things, are told.
+
+    columns is None when some metadata could not be read: nothing is then said of them.
+    """
     filters = {}
     for key, wanted in given.items():
         where = "{}.{}".format(place, key)
-        if isinstance(wanted, dict) and len(sound_members(wanted, SHAPES["operators"], where, faults)) < len(wanted):
+        if isinstance(wanted, dict) and wanted != sound_members(wanted, SHAPES["operators"], where, faults):
             continue
-        problem = find_unlike(wanted, columns[key]) if key in columns else ""
+        problem = find_unlike(wanted, columns[key]) if columns and key in columns else ""
         if wanted == {}:
             faults.add(where, "condition vide ; donnez « gte », « lte » ou « in ».")
+        elif columns is None:
+            continue
         elif key not in columns:
             faults.add(where, "aucun document n'a cette clé parmi ses métadonnées.", key, columns)
         elif problem:
@@ -1709,7 +1701,7 @@ def find_unlike(wanted: Any, column: Column) -> str:
     for value in bounds + values_of(wanted.get("in")) if isinstance(wanted, dict) else values_of(wanted):
         if kind_of(value) not in column.kinds:
             return "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
-                shown(value), kind_of(value), column.present())
+                shown(value), kind_of(value), present_values(column))
     undated = next(filter(is_undated, bounds), None)
     if bounds and (undated or column.undated):
         return "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
@@ -1721,9 +1713,9 @@ def find_unlike(wanted: Any, column: Column) -> str:
     return ""
 
 
-def read_documents(case: Found, read: Callable[[str], bytes], faults: Faults) -> Dict[str, Optional[Document]]:
+def read_documents(case: Found, read: Callable[[str], bytes], faults: Faults) -> Documents:
     """Documents by id; None stands for one whose text is not sound, so that its facts are not accused."""
-    documents: Dict[str, Optional[Document]] = {}
+    documents: Documents = {}
     if case.get("documents") == []:
         faults.add("documents", "liste vide ; donnez au moins un document.")
     for item in case.get("documents", ()):
@@ -1738,6 +1730,16 @@ def read_documents(case: Found, read: Callable[[str], bytes], faults: Faults) ->
         if "id" in item:
             documents[item["id"]] = None if item["id"] in documents else document
     return documents
+
+
+def make_document(name: str, title: str, text: str, metadata: Tree,
+                  sections: Sequence[Section] = (), label: str = "") -> Document:
+    """A document (name is its id) with the characters at which its words begin and end."""
+    starts, ends = array("I"), array("I")
+    for match in WORD.finditer(text):
+        starts.append(match.start())
+        ends.append(match.end())
+    return Document(name, title, text, metadata, starts, ends, tuple(sections), label or title)
 
 
 def join_sections(item: Found, faults: Faults) -> Optional[Document]:
@@ -1774,7 +1776,8 @@ def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Opti
     if not text.strip():
         return None
     if structure and structure not in STRUCTURES:
-        faults.add(item.place + ".structure", "structure {} inconnue.".format(shown(structure)), structure, STRUCTURES)
+        faults.add(item.place + ".structure", "structure {} inconnue.".format(shown(structure)), structure,
+                   STRUCTURES)
         return None
     try:
         found, header, sections = STRUCTURES[structure](text) if structure else ("", {}, [])
@@ -1789,7 +1792,7 @@ def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Opti
     return document._replace(file=item.get("file", ""), structure=structure or "")
 
 
-def read_facts(case: Found, documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Optional[Fact]]:
+def read_facts(case: Found, documents: Documents, faults: Faults) -> Dict[str, Optional[Fact]]:
     """Facts by id; None stands for one whose quotes could not all be located."""
     facts: Dict[str, Optional[Fact]] = {}
     texts = FoldedTexts(documents)
@@ -1810,7 +1813,7 @@ def read_facts(case: Found, documents: Mapping[str, Optional[Document]], faults:
     return facts
 
 
-def read_quote(item: Found, documents: Mapping[str, Optional[Document]], texts: FoldedTexts,
+def read_quote(item: Found, documents: Documents, texts: FoldedTexts,
                faults: Faults) -> Optional[Quote]:
     """A quote with its one place in its document; None, and a fault, when it has none."""
     name, quote = item.get("document"), item.get("quote")
@@ -1824,7 +1827,7 @@ def read_quote(item: Found, documents: Mapping[str, Optional[Document]], texts: 
     return None
 
 
-def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Mapping[str, Column],
+def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Columns,
                    faults: Faults) -> Tuple[Question, ...]:
     """The questions of a case; what they require must be known, and agree with their being answerable."""
     questions = []
@@ -1936,7 +1939,7 @@ def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts
     raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(start, shown(name), places))
 
 
-# --- 10. Structures: contracts and Markdown to sections -------------------------------------------
+# --- 11. Structures: contracts and Markdown to sections -------------------------------------------
 
 # A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file) tells
 # what is missing.
@@ -1966,36 +1969,34 @@ def make_key(label: str) -> str:
     return "_".join(plain.split())
 
 
-def parse_contract(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
+def parse_contract(text: str) -> Tuple[str, Tree, List[Section]]:
     """A first line that is the title, `Clé : valeur` lines, a blank line, then articles and their numbered clauses."""
     lines = list(lines_of(text))
     first = next(number for number, (_, line) in enumerate(lines) if line.strip())
     last = next((number for number in range(first + 1, len(lines)) if not lines[number][1].strip()), len(lines))
-    metadata = parse_header([line for _, line in lines[first + 1:last]], first + 2,
-                            lines[last][1] if last < len(lines) else None)
+    metadata = parse_header([line for _, line in lines], first + 1, last)
     return " ".join(lines[first][1].split()), metadata, make_sections(text, mark_articles(lines[last:]))
 
 
-def parse_header(lines: Sequence[str], first: int, after: Optional[str]) -> Dict[str, Any]:
-    """The metadata of a contract's header; first is the number of its first line, after the line that follows it."""
-    metadata: Dict[str, Any] = {}
+def parse_header(lines: Sequence[str], first: int, last: int) -> Tree:
+    """The metadata that the lines first to last - 1 of a contract give; AtelierError tells those that do not."""
+    metadata: Tree = {}
     problems, odd = [], set()
-    for number, line in enumerate(lines, first):
-        label, colon, value = (part.strip() for part in line.partition(":"))
+    for number in range(first, last):
+        label, _, value = (part.strip() for part in lines[number].partition(":"))
         if not (label and value):
             odd.add(number)
             problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(
-                number, shown(line)))
+                number + 1, shown(lines[number])))
         elif make_key(label) in metadata:
             problems.append("ligne {} : la clé {} est donnée deux fois dans l'en-tête ; gardez-en une.".format(
-                number, shown(label)))
+                number + 1, shown(label)))
         else:
             metadata[make_key(label)] = value
     for number, label in enumerate(HEADER_KEYS, first):
         if make_key(label) not in metadata and number not in odd:
-            here = [*lines, after][min(number - first, len(lines))]
             problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
-                number, label, "la fin du texte" if here is None else shown(here)))
+                number + 1, label, shown(lines[number]) if number < len(lines) else "la fin du texte"))
     if problems:
         raise AtelierError(*problems)
     metadata["parties"] = metadata["parties"].split(" ; ")
@@ -2023,7 +2024,7 @@ def mark_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Optio
             fresh, begun = bool(heading), True
 
 
-def parse_markdown(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
+def parse_markdown(text: str) -> Tuple[str, Tree, List[Section]]:
     """ATX headings, outside code fences, begin sections; blank lines, outside them too, separate paragraphs."""
     return "", {}, make_sections(text, mark_headings(text))
 
@@ -2071,7 +2072,36 @@ def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List
 STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 
 
-# --- 11. Explanations: what is wrong with a JSON text, a quote, positions, a file -----------------
+# --- 12. Explanations: what is wrong with a value, a JSON text, a quote, positions, a file --------
+
+def shown(value: Any) -> str:
+    """A value as a sentence quotes it: on one line, at most 80 characters."""
+    if isinstance(value, str):
+        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
+    if isinstance(value, Unreadable):
+        return "une valeur illisible"
+    if isinstance(value, dict) or isinstance(value, list) and any(
+            isinstance(item, (dict, list, Unreadable)) for item in value):
+        return "un objet" if isinstance(value, dict) else "une liste"
+    return clip(json.dumps(value, ensure_ascii=False))
+
+
+def some(names: Iterable[str], most: int = 5) -> str:
+    """`a, b, c, d, e, …`: the first names of a list."""
+    listed = list(names)
+    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
+
+
+def suggestion(value: str, known: Iterable[str]) -> str:
+    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
+    from difflib import get_close_matches
+    names, pairs = list(known), set(zip(value, value[1:]))
+    alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # the rest is slow
+    near = get_close_matches(value, alike, 1)
+    if near:
+        return "Vouliez-vous dire {} ?".format(shown(near[0]))
+    return "Possibles : {}.".format(some(names, 12)) if names else "Rien n'est admis ici."
+
 
 JSON_MESSAGES = (  # the beginnings of the standard parser's messages
     ("Expecting property name", "un nom de clé entre guillemets droits est attendu"),
@@ -2118,7 +2148,9 @@ ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
     ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
     ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
 )
-COMPARED_WORDS = 200  # of an absent quote
+COMPARED_WORDS = 200  # of a long absent quote, around its first fault
+VOTES = 2_000         # places of an absent quote's rarer words that are looked at
+NEAREST = 5           # stretches with as many of them that are compared
 
 
 def erase(text: str, without: Sequence[str] = ()) -> str:
@@ -2129,83 +2161,159 @@ def erase(text: str, without: Sequence[str] = ()) -> str:
     return text
 
 
+def erase_words(words: Sequence[str]) -> List[str]:
+    """Each word after every eraser; as it is when nothing would be left."""
+    return [bare or word for bare, word in zip(erase("\0".join(words)).split("\0"), words)]
+
+
+class Erased(namedtuple("Erased", "words places joined ends")):
+    """The words of a text, erased; the places of each; all of them joined, where word i ends at character ends[i]."""
+    __slots__ = ()
+
+
+@lru_cache(maxsize=64)
+def index_words(text: str) -> Erased:
+    """The words of a folded text, indexed once for all the quotes that it lacks."""
+    written = text.split(" ")
+    known = list(dict.fromkeys(written))
+    bare, places = dict(zip(known, erase_words(known))), {}
+    words = [bare[word] for word in written]
+    for place, word in enumerate(words):
+        places.setdefault(word, array("I")).append(place)
+    return Erased(words, places, "".join(words), array("I", accumulate(map(len, words))))
+
+
 def explain_absence(quote: str, folded: Folded) -> str:
     """The nearest text of a document to a quote that is not in it, and what differs."""
-    words, sought = folded.text.split(" "), quote.split()
+    sought = quote.split()
     at = folded.text.find(" ".join(sought))
     if at >= 0:
         first = bisect_right(folded.starts, at) - 1
         return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
-            shown(" ".join(words[first:first + len(sought)])))
-    pieces = [" ".join(piece.split()) for piece in re.split(r"\[?(?:…|\.\.\.)\]?", quote)]
-    if len(pieces) > 1 and all(piece in folded.text for piece in pieces):
+            shown(" ".join(words_between(folded, first, first + len(sought)))))
+    pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", " ".join(sought))) if piece]
+    if len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
         return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
-    start, end, differences = nearest_words(sought[:COMPARED_WORDS], words)
+    first, last, window = focus(sought, folded)
+    start, end = window or find_nearest(erase_words(sought[first:last]), index_words(folded.text))
     if start == end:
         return "Aucun de ses mots n'y figure : est-ce le bon document ?"
-    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez le texte.".format(
-        start, shown(" ".join(words[start:end])), ", ".join(differences[:3]))
+    words = words_between(folded, start, end)
+    pairs, differences = align(words, sought[first:last]), []
+    for a, b, c, d in pairs:
+        one, other = " ".join(words[a:b]), " ".join(sought[first + c:first + d])
+        one = without_surroundings(one, other, first + c == 0, first + d == len(sought))
+        differences += [(one, other)] if one != other else []
+    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}{}. Recopiez le texte.".format(
+        start + pairs[0][0], shown(" ".join(words[pairs[0][0]:pairs[-1][1]])),
+        ", ".join(tell_difference(*difference) for difference in differences[:3]), ", …" if len(differences) > 3 else "")
 
 
-def nearest_words(sought: Sequence[str], words: Sequence[str]) -> Tuple[int, int, List[str]]:
-    """(start, end, differences) of the words around the longest run that a quote shares with a text, spelling apart."""
+def words_between(folded: Folded, start: int, end: int) -> List[str]:
+    """Words start to end - 1 of a folded text, or fewer at its end."""
+    return folded.text[folded.starts[start]:folded.starts[end] if end < len(folded.starts) else None].split()
+
+
+def focus(sought: Sequence[str], folded: Folded) -> Tuple[int, int, Optional[Tuple[int, int]]]:
+    """(first, last) words of a quote to be compared, and the (start, end) words of a text where a long one breaks off."""
+    held, beyond = 0, len(sought)  # the text holds the first `held` words in a row, not the first `beyond` ones
+    while beyond > COMPARED_WORDS and held + 1 < beyond:
+        middle = (held + beyond) // 2
+        held, beyond = (middle, beyond) if " ".join(sought[:middle]) in folded.text else (held, middle)
+    first = max(0, held - COMPARED_WORDS // 2)
+    if not first:
+        return 0, min(len(sought), COMPARED_WORDS), None
+    start = bisect_right(folded.starts, folded.text.find(" ".join(sought[:held]))) - 1 + first
+    return first, first + COMPARED_WORDS, (start, start + COMPARED_WORDS * 5 // 4)
+
+
+def find_nearest(bare: Sequence[str], text: Erased) -> Tuple[int, int]:
+    """(start, end) words of the nearest stretch of a text to erased words of a quote; (0, 0) when it has none of them.
+
+    The stretch is the quote but for its spaces, or has most of its rarer words, then the longest run of its words.
+    """
     from difflib import SequenceMatcher
-    loose, erased = ([erased_word(word) for word in each] for each in (sought, words))
-    matcher = SequenceMatcher(None, erased, loose, autojunk=False)
-    run = matcher.find_longest_match(0, len(erased), 0, len(loose))
-    if not run.size or not "".join(loose[run.b:run.b + run.size]).isalnum():
-        joined, limits = "".join(erased), list(accumulate(map(len, erased)))  # words may be cut or joined
-        at = joined.find("".join(loose)) if "".join(loose).isalnum() else -1
-        if at < 0:
-            return 0, 0, []
-        start, end = bisect_right(limits, at), bisect_left(limits, at + len("".join(loose))) + 1
-        return start, end, [tell_difference(words[start:end], sought)]
-    start = max(0, run.a - run.b - 2)  # room for words added or left out
-    matcher.set_seq1(erased[start:run.a - run.b + len(loose) * 5 // 4 + 3])
-    changes = trim(matcher.get_opcodes(), sought)
-    differences = []
-    for kind, a, b, c, d in changes:
-        written, quoted = words[start + a:start + b], sought[c:d]
-        if kind != "equal":
-            differences.append(tell_difference(written, quoted))
-        for at, (one, other) in enumerate(zip(written, quoted) if kind == "equal" else ()):
-            if one != other and not (c + at in (0, len(sought) - 1) and other in one):  # an edge may be a part of a word
-                differences.append(tell_difference([one], [other]))
-    return start + changes[0][1], start + changes[-1][2], differences
+    joined = "".join(bare)
+    at = text.joined.find(joined) if any(map(str.isalnum, joined)) else -1
+    start, end = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined)) + 1
+    stretches = find_stretches(bare, text)
+    if at >= 0 and (not stretches or text.ends[end - 1] == at + len(joined) and at in (0, text.ends[start - 1])):
+        return start, end
+    room, matcher, best = len(bare) * 5 // 4 + 3, SequenceMatcher(None, "", bare, autojunk=False), (0, 0, 0)
+    for low, high in stretches:
+        start = max(0, high - room)
+        matcher.set_seq1(text.words[start:low + room])
+        run = matcher.find_longest_match(0, len(matcher.a), 0, len(bare))
+        at = start + run.a - run.b
+        best = max(best, (run.size, max(0, at - 2), at + room), key=lambda found: found[0])  # room for words added or left out
+    return best[1:]
 
 
-@lru_cache(maxsize=1 << 16)
-def erased_word(word: str) -> str:
-    """The word after every eraser; as it is when nothing would be left."""
-    return erase(word) or word
+def find_stretches(bare: Sequence[str], text: Erased) -> List[Tuple[int, int]]:
+    """(first, last) words of the first few stretches that have most of the rarer words of a quote, weighed in bits."""
+    known = sorted((len(text.places[word]), word) for word in set(bare) if word in text.places and any(map(str.isalnum, word)))
+    bits = {word: (len(text.words) // times).bit_length() for (times, word), before in zip(known, accumulate(
+        [0] + [times for times, _ in known])) if before + times <= VOTES or not before}
+    hits = sorted((place, word) for word in bits for place in text.places[word][:VOTES])
+    held, weight, best, low, stretches = dict.fromkeys(bits, 0), 0, 0, 0, []
+    for place, word in hits:
+        weight += 0 if held[word] else bits[word]
+        held[word] += 1
+        while hits[low][0] <= place - len(bare) * 5 // 4 - 3:
+            gone = hits[low][1]
+            held[gone] -= 1
+            weight -= 0 if held[gone] else bits[gone]
+            low += 1
+        if weight > best:
+            best, stretches = weight, []
+        if weight == best and len(stretches) < NEAREST and (not stretches or hits[low][0] > stretches[-1][1]):
+            stretches.append((hits[low][0], place))
+    return stretches
 
 
-def tell_difference(written: Sequence[str], quoted: Sequence[str]) -> str:
+def align(written: Sequence[str], sought: Sequence[str]) -> List[Tuple[int, int, int, int]]:
+    """(a, b, c, d): words a to b of a text stand for words c to d of a quote; one for one where they differ by spelling."""
+    from difflib import SequenceMatcher
+    loose, bare, pairs = erase_words(written), erase_words(sought), []
+    for kind, a, b, c, d in SequenceMatcher(None, loose, bare, autojunk=False).get_opcodes():
+        if kind == "equal":
+            pairs += [(a + at, a + at + 1, c + at, c + at + 1) for at in range(b - a)]
+        elif "".join(loose[a:b]) == "".join(bare[c:d]):
+            pairs.append((a, b, c, d))
+        else:  # at an edge of the quote, no more words of the text than of the quote; none for a lone sign
+            room = d - c if any(map(str.isalnum, "".join(sought[c:d]))) else 0
+            a = max(a, b - room) if c == 0 else a
+            b = min(b, a + room) if d == len(sought) else b
+            pairs += [(a, b, c, d)] if a < b or c < d else []
+    return pairs
+
+
+def without_surroundings(written: str, quoted: str, first: bool, last: bool) -> str:
+    """Words of a text without what stands beside a quote in its first and last ones, which a quote need not hold."""
+    if (first and written.endswith(quoted) and not cuts_a_word(written, len(written) - len(quoted))
+            or last and written.startswith(quoted) and not cuts_a_word(written, len(quoted))):
+        return quoted
+    signs = "".join({character for character in written if not character.isalnum()})
+    written = written.lstrip(signs) if first and quoted[:1].isalnum() else written
+    return written.rstrip(signs) if last and quoted[-1:].isalnum() else written
+
+
+def tell_difference(written: str, quoted: str) -> str:
     """`« l'an » y est écrit « l’an » (apostrophe, ' ou ’)`."""
-    one, other = " ".join(written), " ".join(quoted)
-    if not one or not other:
-        return "{} manque à la citation".format(shown(one)) if one else "{} n'y est pas".format(shown(other))
+    if not written or not quoted:
+        return "{} manque à la citation".format(shown(written)) if written else "{} n'y est pas".format(shown(quoted))
     spared: List[str] = []
     for name, _ in reversed(ERASERS):
-        if erase(one, spared + [name]) == erase(other, spared + [name]):
+        if erase(written, spared + [name]) == erase(quoted, spared + [name]):
             spared.append(name)
-    culprits = [name for name, _ in ERASERS if name not in spared]
-    return "{} y est écrit {}{}".format(shown(other), shown(one), " ({})".format(", ".join(culprits)) if erase(one) == erase(other) else "")
-
-
-def trim(changes: Sequence[Tuple[str, int, int, int, int]], sought: Sequence[str]) -> List[Tuple[str, int, int, int, int]]:
-    """Edit operations without the words of the text that stand before and after the quote."""
-    kept = [change for change in changes if change[0] != "delete" or change not in (changes[0], changes[-1])]
-    for edge in {0, len(kept) - 1}:
-        kind, a, b, c, d = kept[edge]
-        room = d - c if "".join(sought[c:d]).isalnum() or kind == "equal" else 0  # what stands for a lone sign is not its double
-        kept[edge] = (kind, max(a, b - room), b, c, d) if edge == 0 else (kind, a, min(b, a + room), c, d)
-    return kept
+    culprits = [name for name, _ in ERASERS if name not in spared] if erase(written) == erase(quoted) else []
+    return "{} y est écrit {}{}".format(shown(quoted), shown(written), " ({})".format(", ".join(culprits)) if culprits else "")
 
 
 VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
     ("en octets UTF-8", lambda text: text.encode("utf-8"), lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"), lambda data: bytes(data).decode("utf-16-le", "replace")),
+    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"),
+     lambda data: bytes(data).decode("utf-16-le", "replace")),
     ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
     ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
     ("avec un indicateur d'ordre des octets (BOM) en tête", lambda text: "\ufeff" + text, str),
@@ -2215,8 +2323,9 @@ VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  #
 def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> str:
     """How positions that are wrong in characters would be right; empty when they would not."""
     for name, encode_view, decode_view in VIEWS:
-        view, length = encode_view(whole), len(encode_view(text)) - (name == VIEWS[-1][0])
-        if decode_view(view[start:start + length if end is None else end]).split() == text.split():
+        view, length = encode_view(whole), len(encode_view(text)) - len(encode_view(""))
+        last = start + length if end is None else end
+        if last <= len(view) and decode_view(view[start:last]).split() == text.split():
             return "Elles conviendraient comptées {} : donnez-les en caractères du document.".format(name)
     return ""
 
@@ -2235,7 +2344,7 @@ def os_problem(error: OSError) -> str:
     return OS_PROBLEMS.get(code, "erreur système {}".format(code))
 
 
-# --- 12. Warnings: what does not stop a run but spoils its reading --------------------------------
+# --- 13. Warnings: what does not stop a run but spoils its reading --------------------------------
 
 # A check is a function (Case, the variants' parts of the report) -> Iterator[str]: a sentence a warning.
 
@@ -2325,7 +2434,57 @@ CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_h
           documents_without_filtered_key, idle_variants)
 
 
-# --- 13. Baseline: what changed since an earlier report -------------------------------------------
+def warn(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str]:
+    """The sentences of all the checks."""
+    return [sentence for check in CHECKS for sentence in check(case, variants)]
+
+
+# --- 14. Comparisons: variants with each other, and with an earlier report ------------------------
+
+SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
+
+
+def compare_all(variants: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    """Each pair of variants or engines."""
+    return [compare_variants(*pair) for pair in combinations(variants, 2)]
+
+
+def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
+    """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
+
+    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses, 1 when
+    all tie.
+    """
+    theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
+    pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
+             if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
+    wins, losses = pairs.count((True, False)), pairs.count((False, True))
+    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses,
+            "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """Two-sided p, exact but for the last rounding."""
+    trials, ways, tail = wins + losses, 1, 0
+    for successes in range(min(wins, losses) + 1):
+        tail += ways
+        ways = ways * (trials - successes) // (successes + 1)
+    return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
+
+
+def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
+    """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
+    told = [pair for pair in comparisons if pair["p"] <= SIGNIFICANT]
+    if not told:
+        return ["Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
+            decimal(min(pair["p"] for pair in comparisons), 3)), ""]
+    lines = ["{} contre {} : {} à {}, p = {}".format(
+        *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4))
+        for pair in told[:LISTED_LOSSES]]
+    if len(told) > LISTED_LOSSES:
+        lines.append("et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES))
+    return ["Test des signes : seules ces paires sont départagées", *("  " + clip(line, 78) for line in lines), ""]
+
 
 def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Dict[str, Any]:
     """What changed since an earlier report, per variant that both have: facts gained, lost, lost elsewhere.
@@ -2412,7 +2571,7 @@ def read_report(data: bytes, name: str) -> Found:
     return report
 
 
-# --- 14. Engines: what others sent, to the same evaluator -----------------------------------------
+# --- 15. Engines: what others sent, to the same evaluator -----------------------------------------
 
 RECORDS = {  # where a tool's record has its text, document, first and last characters; a dot goes inside
     "Atelier": ("text", "document", "start_char", "end_char"),
@@ -2758,7 +2917,7 @@ def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterato
                 "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
-# --- 15. Citations: a register to three fractions -------------------------------------------------
+# --- 16. Citations: a register to three fractions -------------------------------------------------
 
 RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit",
              "irrelevant": "hors sujet", "review": "à relire"}  # human judgements: none is inferred
@@ -2907,7 +3066,7 @@ def format_citations(citations: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- 16. Page: a report's dict to one HTML page ---------------------------------------------------
+# --- 17. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
@@ -3339,7 +3498,7 @@ def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> I
     yield "</main>"
 
 
-# --- 17. Guards: the thirteen of --self-test ------------------------------------------------------
+# --- 18. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
     "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
@@ -3475,7 +3634,7 @@ def run_guards() -> Tuple[List[str], int]:
     return lines, failures + (not GUARDS)
 
 
-# --- 18. Command: the only file access, the only printing, the only exit codes --------------------
+# --- 19. Command: the only file access, the only printing, the only exit codes --------------------
 
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
@@ -3681,6 +3840,44 @@ def replace_file(target: str, pieces: Iterable[str]) -> None:
         raise
 
 
+encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
+    """(opening, closing, [(label, item)]) of what is unfolded: an object of objects, a list of objects."""
+    if isinstance(value, dict):
+        for item in value.values():
+            if item and isinstance(item, (dict, list)):
+                return "{", "}", [(encode(key) + ": ", item) for key, item in value.items()]
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[", "]", [("", item) for item in value]
+    return None
+
+
+def unfold(value: Any, indent: str) -> str:
+    """JSON with a line for each item; what holds plain values stays on one, by the fast encoder."""
+    parts = members(value)
+    if not parts:
+        return encode(value)
+    (opening, closing, items), deeper = parts, indent + "  "
+    lines = [label + unfold(item, deeper) for label, item in items]
+    return opening + deeper + ("," + deeper).join(lines) + indent + closing
+
+
+def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
+    """The JSON text of a report, in pieces no larger than a question."""
+    parts = members(value) if len(indent) < 8 else None
+    if not parts:
+        yield unfold(value, indent)
+        return
+    opening, closing, items = parts
+    for label, item in items:
+        yield opening + indent + "  " + label
+        yield from render_json(item, indent + "  ")
+        opening = ","
+    yield indent + closing
+
+
 def say(text: str, stream: Any) -> None:
     """Print for a person; a reader that left is no fault, a full disk is, unless there is nowhere left to tell it."""
     if stream is None:
@@ -3757,8 +3954,9 @@ def run_case(options: argparse.Namespace) -> int:
             raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
     sendings = {name: (engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
                        for question in case.questions) for name, deliveries in engines.items()}
-    report = diagnose(case, cutting_of, sendings, CHECKS, Progress(len(case.questions) * len(case.variants)))
-    report["warnings"] += corpus.warnings
+    report = diagnose(case, cutting_of, sendings, Progress(len(case.questions) * len(case.variants)))
+    report["warnings"] = [*warn(case, report["variants"]), *corpus.warnings]
+    report["comparisons"] = compare_all(report["variants"])
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:

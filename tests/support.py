@@ -9,7 +9,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 import unittest
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,13 +19,14 @@ TESTS = ROOT / "tests"
 sys.path.insert(0, str(ROOT))
 
 import atelier  # noqa: E402
+import chroma  # noqa: E402
 
 
-def run(*argv):
-    """(exit code, standard output, standard error) of the command, in process."""
+def run(*argv, main=None):
+    """(exit code, standard output, standard error) of the command, in process; main is another copy's, if any."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = atelier.main([str(each) for each in argv])
+        code = (main or atelier.main)([str(argument) for argument in argv])
     return code, out.getvalue(), err.getvalue()
 
 
@@ -32,6 +35,7 @@ def spawn(*argv, python=sys.executable, **options):
     return subprocess.run([python, *map(str, argv)], stdout=options.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, **options)
 
 
+@lru_cache(maxsize=None)
 def pythons():
     """{version: path} of the CPythons on this machine that are 3.7 or later: the one that runs, PATH's, pyenv's."""
     folders = os.environ.get("PATH", "").split(os.pathsep) + [str(path) for path in Path.home().glob(".pyenv/versions/*/bin")]
@@ -44,6 +48,15 @@ def pythons():
             if re.match(r"3\.([7-9]|1\d)\.", said):
                 found.setdefault(said, path)
     return found
+
+
+def measure_memory(action):
+    """(what an action returns, the most bytes that it held at once)."""
+    tracemalloc.start()
+    try:
+        return action(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 class TestCase(unittest.TestCase):
@@ -70,11 +83,33 @@ class TestCase(unittest.TestCase):
         self.assertEqual(code, 0, err)
         return json.loads(target.read_text(encoding="utf-8"))
 
+    def passages(self, case):
+        """The passages of a case as it exports them, in order: {variant id: [row of the export]}."""
+        target, rows = self.folder / "passages.jsonl", {}
+        code, _, err = run("--case", self.write(case), "--export", target)
+        self.assertEqual(code, 0, err)
+        for row in map(json.loads, target.read_text(encoding="utf-8").splitlines()):
+            rows.setdefault(row["id"].partition("/")[0], []).append(row)
+        return rows
+
     def refused(self, case):
         """The lines with which a case is refused."""
         code, out, err = run("--case", self.write(case))
         self.assertEqual((code, out), (2, ""), err)
         return err.splitlines()
+
+
+@lru_cache(maxsize=None)
+def real_run():
+    """(case, report, bytes of the page) of the case of real text that chroma.py makes; run once for all the tests."""
+    case = chroma.make_case(stop_words=chroma.ENGLISH_STOP_WORDS)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, name) for name in ("case.json", "report.json", "page.html")]
+        paths[0].write_text(json.dumps(case), encoding="utf-8")
+        code, _, err = run("--case", paths[0], "--output", paths[1], "--html", paths[2])
+        if code != 0:
+            raise AssertionError(err)
+        return case, json.loads(paths[1].read_text(encoding="utf-8")), paths[2].read_bytes()
 
 
 def make_case(text="Le préavis est de trois mois.", quote="trois mois", question="Quel préavis ?", **changes):

@@ -2,11 +2,12 @@
 
 import json
 import random
+import re
 import unittest
 from fractions import Fraction
 from itertools import product
 
-from support import TestCase, atelier, make_case, question, run, variant
+from support import TestCase, atelier, make_case, measure_memory, question, run, variant
 
 TEXT = "Prime 😀 de 100 € par an.\nL’indemnité est due : trois mois.\n\nLe préavis est de trois mois francs."
 FACTS = [{"id": "prime", "document": "d", "quote": "100 €"}, {"id": "preavis", "document": "d", "quote": "préavis est de trois mois francs"}]
@@ -151,6 +152,7 @@ class Contexts(TestCase):
                         .endswith(counted.format("avec des fins de ligne CRLF")))
         self.assertTrue(self.fault({"page_content": text, "metadata": {"source": "d", "start_index": byte}}).endswith(counted.format("en octets UTF-8")))
         self.assertIn("BOM", self.fault({"document": "d", "text": "Prime 😀", "start_char": 1, "end_char": 8}))
+        self.assertIn("BOM", self.fault({"document": "d", "text": "Prim", "start_char": 1}))  # no blank after it, and no end
         last = "mois francs."
         self.assertTrue(self.fault({"document": "d", "text": last, "start_char": len(TEXT.encode("utf-8")) - len(last), "end_char": len(TEXT.encode("utf-8"))})
                         .endswith(counted.format("en octets UTF-8")))
@@ -273,37 +275,40 @@ class Contexts(TestCase):
 
     def test_a_fuzzed_record_is_judged_or_refused_in_a_sentence(self):
         draw = random.Random(4)
-        values = [None, -1, 0, 3, 9, 10 ** 9, "", "d", "100 €", "é", [], {}, True, 1.5, {"source": "d", "start_index": 3}, ["x"], "paragraphes/d#0001"]
-        names = ["text", "document", "start", "end", "start_char", "end_char", "passage", "heading", "page_content", "metadata", "content", "meta", "ref_doc_id", "start_index"]
-        judged = 0
-        case = atelier.read_case(json.dumps(self.case).encode("utf-8"), "cas.json", None)
-        cuttings = {variant.id: atelier.cut(case.documents, variant) for variant in case.variants}
-        corpus = atelier.Corpus(case, cuttings.get)
-        for _ in range(4000):
-            record = {name: draw.choice(values) for name in draw.sample(names, draw.randint(0, 5))}
-            try:
-                passage, kept = atelier.read_passage(record, corpus)
-                self.assertTrue(0 <= kept <= passage.words and passage.span.document == "d")
-                judged += 1
-            except atelier.AtelierError as error:
-                self.assertEqual(len(error.sentences), 1)
+        values = [None, -1, 0, 3, 9, 10 ** 9, "", "d", "100 €", "é", [], {}, True, 1.5, {"source": "d", "start_index": 3}, ["x"],
+                  "paragraphes/d#0001"]
+        names = ["text", "document", "start", "end", "start_char", "end_char", "passage", "heading", "page_content", "metadata",
+                 "content", "meta", "ref_doc_id", "start_index"]
+        words, judged = TEXT.split(), 0
+        for _ in range(30):  # of 100 records each: no more faults are told
+            records = [{name: draw.choice(values) for name in draw.sample(names, draw.randint(0, 5))} for _ in range(100)]
+            told = self.faults({"question": "p", "context": records}, {"question": "q", "context": []})
+            refused = [int(re.match(r"ligne 1 : context\[(\d+)\] : .+[.?]$", sentence).group(1)) for sentence in told]
+            self.assertEqual(refused, sorted(set(refused)))
+            sound = [record for number, record in enumerate(records) if number not in refused]
+            if not sound:
+                continue
+            sent = self.sent(*sound)["context"]
+            self.assertEqual(len(sent), len(sound))
+            for part in sent:
+                self.assertEqual((part["document"], part["words"]), ("d", len(part["text"].split())))
+                self.assertEqual(words[part["start"]:part["end"]], part["text"].split()[part["lead_words"]:][:part["end"] - part["start"]])
+            judged += len(sound)
         self.assertGreater(judged, 20)
 
     def test_a_long_file_is_read_line_by_line(self):
-        """A line is judged before the next is asked for; no list of lines is ever held."""
-        case = atelier.read_case(json.dumps(self.case).encode("utf-8"), "cas.json", None)
-        cuttings = {variant.id: atelier.cut(case.documents, variant) for variant in case.variants}
-        alive = []
-
-        def lines():
-            for number in range(2000):
-                alive.append(number)
-                yield json.dumps({"engine": "e{}".format(number // 2), "question": "pq"[number % 2], "context": [{"passage": "paragraphes/d#0001"}]}).encode("utf-8")
-        engines = atelier.read_contexts(lines(), "x.jsonl", atelier.Corpus(case, cuttings.get), ())
-        self.assertEqual((len(engines), len(alive)), (1000, 2000))
-        records = atelier.parse_lines(iter(lambda: next(endless), None), atelier.Faults("x"))
-        endless = (b'{"question": "p"}\n' for _ in iter(int, 1))
-        self.assertEqual([next(records) for _ in range(3)], [("ligne {}".format(number), {"question": "p"}) for number in (1, 2, 3)])
+        """Lines of a million characters, which the report does not need, are not held together."""
+        path, record = self.folder / "long.jsonl", {"question": "p", "context": [{"passage": "paragraphes/d#0001"}]}
+        with open(path, "w", encoding="utf-8") as file:
+            for number in range(30):
+                file.write(json.dumps({"engine": "e{}".format(number), **record, "response": "x" * 1_000_000}) + "\n")
+        argv = ["--case", self.write(dict(self.case, questions=self.case["questions"][:1])), "--contexts", path,
+                "--output", self.folder / "rapport.json"]
+        (code, _, err), peak = measure_memory(lambda: run(*argv))
+        self.assertEqual(code, 0, err)
+        report = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))
+        self.assertEqual([each["summary"]["complete_contexts"] for each in report["variants"][4:]], [1] * 30)
+        self.assertLess(peak, 15_000_000)
 
 
 class Export(TestCase):
@@ -420,27 +425,49 @@ class Baselines(TestCase):
         self.assertEqual(run("--baseline", self.folder / "absent"), (2, "", "{} : introuvable ; vérifiez le chemin.\n".format(self.folder / "absent")))
 
 
-class Figures(unittest.TestCase):
+class Figures(TestCase):
+    """Evidence and comparisons, read in the reports of cases whose engines send given words."""
+
+    def judge(self, case, *lines):
+        """(report, table) once engines sent these lines."""
+        contexts = self.write("\n".join(map(json.dumps, lines)), "moteur.jsonl")
+        code, out, err = run("--case", self.write(case), "--contexts", contexts, "--output", self.folder / "rapport.json")
+        self.assertEqual(code, 0, err)
+        return json.loads((self.folder / "rapport.json").read_text(encoding="utf-8")), out
+
     def test_evidence_against_sets_of_positions(self):
+        """Each question is a set of its own: its figures stand alone in by_set."""
         draw = random.Random(2)
-        for _ in range(300):
-            def spans(count):
-                return [atelier.Span(draw.choice("ab"), start, start + draw.randint(1, 9)) for start in (draw.randint(0, 20) for _ in range(count))]
-            evidence, kept = spans(draw.randint(1, 3)), spans(draw.randint(0, 4))
-            attempts = [atelier.Attempt(atelier.Quote("", span), 0, None) for span in evidence]
-            verdicts = [atelier.Verdict(None, [attempt], attempt) for attempt in attempts]
-            found = atelier.measure_evidence([atelier.Outcome(None, None, None, None, [], kept, verdicts, None)])
-            wanted, sent = ({(span.document, at) for span in each for at in range(span.start, span.end)} for each in (evidence, kept))
-            expected = [Fraction(len(wanted & sent), len(wanted)), Fraction(len(wanted & sent), len(sent) or 1), Fraction(len(wanted & sent), len(wanted | sent))]
-            for value, exact in zip(found.values(), expected):
-                self.assertAlmostEqual(value, float(exact), 8)
+
+        def spans(count):
+            return [(draw.choice("ab"), start, start + draw.randint(1, 9)) for start in (draw.randint(0, 20) for _ in range(count))]
+        facts, questions, lines, expected = [], [], [], {}
+        for number in range(300):
+            name, evidence, sent = str(number), spans(draw.randint(1, 3)), spans(draw.randint(0, 4))
+            ids = ["{}-{}".format(name, rank) for rank, _ in enumerate(evidence)]
+            facts += [{"id": id, "document": document, "quote": " ".join("{}{}".format(document, at) for at in range(start, end))}
+                      for id, (document, start, end) in zip(ids, evidence)]
+            questions.append({"id": name, "text": "zéro", "required_facts": ids, "set": name})
+            lines.append({"question": name, "context": [dict(zip(("document", "start", "end"), span)) for span in sent]})
+            wanted, given = ({(document, at) for document, start, end in part for at in range(start, end)} for part in (evidence, sent))
+            expected[name] = [Fraction(len(wanted & given), len(wanted)), Fraction(len(wanted & given), len(given) or 1),
+                              Fraction(len(wanted & given), len(wanted | given))]
+        documents = [{"id": document, "text": " ".join("{}{}".format(document, at) for at in range(30))} for document in "ab"]
+        report, _ = self.judge(make_case(documents=documents, facts=facts, questions=questions,
+                                         variants=[{"id": "v", "unit": "paragraphs"}]), *lines)
+        for name, summary in variant(report, "moteur")["by_set"].items():
+            for key, exact in zip(("evidence_recall", "evidence_precision", "evidence_iou"), expected[name]):
+                self.assertAlmostEqual(summary[key], float(exact), 8)
+        self.assertEqual(len(variant(report, "moteur")["by_set"]), 300)
 
     def test_evidence_worked_by_hand(self):
         # fact [100, 200[, context [80, 180[ + [120, 220[: 100 of 100 words, 100 of 140 sent, 100 of 140 together
-        attempt = atelier.Attempt(atelier.Quote("", atelier.Span("d", 100, 200)), 0, None)
-        kept = [atelier.Span("d", 80, 180), atelier.Span("d", 120, 220)]
-        self.assertEqual(atelier.measure_evidence([atelier.Outcome(None, None, None, None, [], kept, [atelier.Verdict(None, [attempt], attempt)], None)]),
-                         {"evidence_recall": 1.0, "evidence_precision": round(100 / 140, 9), "evidence_iou": round(100 / 140, 9)})
+        words = ["m{}".format(number) for number in range(300)]
+        context = [{"document": "d", "start": start, "end": start + 100} for start in (80, 120)]
+        report, _ = self.judge(make_case(" ".join(words), " ".join(words[100:200])), {"question": "q", "context": context})
+        figures = variant(report, "moteur")["summary"]
+        self.assertEqual([figures[key] for key in ("evidence_recall", "evidence_precision", "evidence_iou")],
+                         [1.0, round(100 / 140, 9), round(100 / 140, 9)])
 
     def test_the_sign_test_against_enumeration(self):
         for trials in range(1, 11):
@@ -448,21 +475,41 @@ class Figures(unittest.TestCase):
                 smaller = min(wins, trials - wins)
                 tail = sum(sum(toss) <= smaller for toss in product((0, 1), repeat=trials))
                 self.assertEqual(atelier.sign_test(wins, trials - wins), min(1.0, round(2 * tail / 2 ** trials, 9)))
-        self.assertEqual([atelier.sign_test(*pair) for pair in ((0, 0), (5, 0), (6, 0), (1, 1), (10, 2))], [1.0, 0.0625, 0.03125, 1.0, 0.038574219])
+        self.assertEqual([atelier.sign_test(*pair) for pair in ((0, 0), (5, 0), (6, 0), (1, 1), (10, 2))],
+                         [1.0, 0.0625, 0.03125, 1.0, 0.038574219])
+
+    def compare(self, **engines):
+        """(comparisons between these engines, table): for each engine, whether each question's context is complete (1 or 0).
+
+        The one variant finds nothing: it loses whatever an engine wins.  The last question has no answer.
+        """
+        count = len(next(iter(engines.values())))
+        questions = [{"id": str(number), "text": "zéro", "required_facts": ["f"]} for number in range(count)]
+        questions.append({"id": "sans", "text": "zéro", "answerable": False})
+        report, table = self.judge(
+            make_case(questions=questions, variants=[{"id": "nul", "unit": "paragraphs"}]),
+            *({"engine": name, "question": str(number), "context": ["trois mois."] if whole == "1" else []}
+              for name, verdicts in engines.items() for number, whole in enumerate(verdicts)))
+        return [each for each in report["comparisons"] if "nul" not in each["variants"]], table.splitlines()
 
     def test_comparisons_count_complete_contexts(self):
-        def one(id, *verdicts):
-            return {"id": id, "questions": [{"id": number, "all_required_covered": verdict} for number, verdict in enumerate(verdicts)]}
-        self.assertEqual(atelier.compare_variants(one("a", True, True, False, None, True), one("b", False, True, False, None, False)),
-                         {"variants": ["a", "b"], "wins": 2, "losses": 0, "ties": 2, "p": 0.5})
+        comparisons, _ = self.compare(a="1101", b="0100")
+        self.assertEqual(comparisons, [{"variants": ["a", "b"], "wins": 2, "losses": 0, "ties": 2, "p": 0.5}])
+        comparisons, _ = self.compare(a="0100", b="1101", c="1111")
+        self.assertEqual([(*each["variants"], each["wins"], each["losses"], each["ties"]) for each in comparisons],
+                         [("a", "b", 0, 2, 2), ("a", "c", 0, 3, 1), ("b", "c", 0, 1, 3)])
 
     def test_the_table_says_what_is_told_apart(self):
-        told = {"variants": ["a", "b"], "wins": 12, "losses": 1, "ties": 3, "p": 0.003417969}
-        self.assertEqual(atelier.format_comparisons([told, dict(told, p=0.4)]),
-                         ["", "Test des signes : seules ces paires sont départagées", "  a contre b : 12 à 1, p = 0,0034"])
-        self.assertIn("  v1.0.2 contre b : 12 à 1, p = 0,0034", atelier.format_comparisons([dict(told, variants=["v1.0.2", "b"])]))
-        self.assertEqual(atelier.format_comparisons([dict(told, p=0.4)]), ["", "Test des signes : aucune paire de variantes n'est départagée (p >= 0,400)."])
-        self.assertEqual(atelier.format_comparisons([]), [])
+        # 12 to 1 over 13: p = 2 (1 + 13) / 2^13 = 0,003417…; « nul » against a: 0 to 13, p = 2 / 2^13
+        _, table = self.compare(**{"a": "1" * 12 + "0" + "1", "v1.0.2": "0" * 12 + "1" + "1"})
+        start = table.index("Test des signes : seules ces paires sont départagées")
+        self.assertEqual(table[start - 1:start + 3], ["", "Test des signes : seules ces paires sont départagées",
+                                                      "  nul contre a : 0 à 13, p = 0,0002", "  a contre v1.0.2 : 12 à 1, p = 0,0034"])
+        # 3 to 0, at best: p = 2 / 8
+        _, table = self.compare(a="1110", b="0000")
+        self.assertIn("Test des signes : aucune paire de variantes n'est départagée (p >= 0,250).", table)
+        _, out, _ = run("--case", self.write(make_case(variants=[{"id": "seule", "unit": "paragraphs"}])))
+        self.assertNotIn("Test des signes", out)
 
 
 if __name__ == "__main__":

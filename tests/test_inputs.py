@@ -10,11 +10,6 @@ from support import TestCase, atelier, make_case, question, run, variant
 FILLER = "mot " * 47
 
 
-def texts_of(report, variant_id):
-    """The texts of the passages of a one-document report, read through the hits of a question that finds all."""
-    return [hit["text"] for hit in sorted(question(report, variant_id)["hits_before_budget"], key=lambda hit: hit["passage"])]
-
-
 class Cutting(TestCase):
     def test_windows_worked_by_hand(self):
         for words, size, overlap, expected in (
@@ -28,11 +23,11 @@ class Cutting(TestCase):
             self.assertEqual(atelier.windows(words, size, overlap), expected)
 
     def test_a_passage_is_the_exact_slice(self):
-        document = atelier.make_document("d", "", " Un deux  trois\nquatre cinq six sept huit neuf\n", {})
-        passages = atelier.cut({"d": document}, atelier.Variant("v", "words", {"size": 4, "overlap": 1})).by_document["d"]
-        self.assertEqual([passage.span[1:] for passage in passages], [(0, 4), (3, 7), (6, 9)])
-        self.assertEqual([atelier.text_of({"d": document}, passage) for passage in passages],
-                         ["Un deux  trois\nquatre", "quatre cinq six sept", "sept huit neuf"])
+        case = make_case(" Un deux  trois\nquatre cinq six sept huit neuf\n", "six",
+                         variants=[{"id": "v", "unit": "words", "size": 4, "overlap": 1}])
+        self.assertEqual([(row["id"], row["start"], row["end"], row["text"]) for row in self.passages(case)["v"]], [
+            ("v/d#0001", 0, 4, "Un deux  trois\nquatre"), ("v/d#0002", 3, 7, "quatre cinq six sept"),
+            ("v/d#0003", 6, 9, "sept huit neuf")])
 
     def test_impossible_windows_are_refused_before_any_work(self):
         for size, overlap in ((5, 5), (5, 6), (0, 0), (5, -1), ("5", 0), (5, "1"), (True, 0), (5, True), (1e3, 0), (5, 1.0)):
@@ -48,12 +43,11 @@ class Cutting(TestCase):
             self.assertEqual(variant(report, "paragraphes")["passages"], {"d": [[0, 5]]}, repr(single))
 
     def test_passage_numbers_sort_as_text_beyond_four_digits(self):
-        report = self.report(make_case("mot\n\n" * 10_001 + "Le préavis est de trois mois."))
-        hit = question(report, "paragraphes")["hits_before_budget"][0]
-        self.assertEqual(hit["passage"], "d#10002")
-        cutting = atelier.cut({"d": atelier.make_document("d", "", "mot\n\n" * 10_001, {})}, atelier.VARIANTS[3])
-        self.assertEqual(list(cutting.by_id)[:2], ["d#00001", "d#00002"])
-        self.assertEqual(sorted(cutting.by_id), list(cutting.by_id))
+        case = make_case("mot\n\n" * 10_001 + "Le préavis est de trois mois.", variants=[{"id": "p", "unit": "paragraphs"}])
+        self.assertEqual(question(self.report(case), "p")["hits_before_budget"][0]["passage"], "d#10002")
+        ids = [row["id"] for row in self.passages(case)["p"]]
+        self.assertEqual(ids[:2], ["p/d#00001", "p/d#00002"])
+        self.assertEqual(sorted(ids), ids)
 
 
 class Quotes(TestCase):
@@ -148,7 +142,8 @@ class Questions(TestCase):
         self.assertEqual([term["term"] for term in asked["terms"]], ["dû"])
 
     def test_a_question_of_fifty_thousand_words(self):
-        asked = self.ask("frais " + " ".join("w{}".format(number) for number in range(50_000)))
+        words = " ".join("w{}".format(number) for number in range(50_000))
+        asked = self.ask("frais " + words, variants=[{"id": "fixe_48_0", "unit": "words", "size": 48}])
         self.assertEqual((len(asked["terms"]), len(asked["hits_before_budget"])), (50_001, 1))
 
 

@@ -4,24 +4,21 @@ Coverage is a set of (document, position), redundancy a Counter, the budget a li
 Seeded random cases are compared field by field; so is a case of real text, when its data is there.
 """
 
-import contextlib
-import io
 import json
 import math
 import random
 import re
+import subprocess
 import sys
-import tempfile
 import unicodedata
 import unittest
 from collections import Counter, defaultdict, namedtuple
 from itertools import combinations, count, groupby, product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
-
-import atelier  # noqa: E402
-import chroma  # noqa: E402
+import chroma
+from support import ROOT, TestCase, atelier, real_run
 
 CHUNKINGS = {"fixe_48_0": {"unit": "words", "size": 48, "overlap": 0}, "fixe_96_0": {"unit": "words", "size": 96, "overlap": 0},
              "fixe_48_16": {"unit": "words", "size": 48, "overlap": 16}, "paragraphes": {"unit": "paragraphs"}}
@@ -30,18 +27,6 @@ STAGES = {"filtered_out", "cut_by_budget", "split_at_boundary", "not_matched", "
 
 Passage = namedtuple("Passage", "id document start end")
 letters_and_digits = re.compile(r"[^\W_]+").findall
-
-
-def run(case):
-    """The report that the command writes for a case."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, target, said = Path(folder, "case.json"), Path(folder, "report.json"), io.StringIO()
-        source.write_bytes(json.dumps(case).encode())
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            code = atelier.main(["--case", str(source), "--output", str(target)])
-        if code != 0:
-            raise AssertionError("exit code {}: {}".format(code, said.getvalue()))
-        return json.loads(target.read_bytes())
 
 
 def naive_windows(words, size, overlap):
@@ -161,7 +146,9 @@ class Variant:
         kept = Counter(place[:2] for place in sent[:self.corpus.budget])
         kept_of = Counter(rank for _, _, rank in sent[:self.corpus.budget])
         required = question.get("required_facts", [])
-        facts = [self.fact(self.corpus.quotes[id], sent, set(kept), ranked) for id in required]
+        ranks = {passage.id: rank for rank, passage in enumerate(ranked, 1)}
+        found, kept_places = {place[:2] for place in sent}, set(kept)
+        facts = [self.fact(self.corpus.quotes[id], sent, found, kept_places, ranks) for id in required]
         return {
             "id": question["id"], "text": question["text"], "answerable": question.get("answerable", True),
             "terms": [{"term": term, "passages": len(self.rows[without_accents(term)])} for term in terms],
@@ -177,10 +164,10 @@ class Variant:
         return {"rank": rank, "passage": passage.id, "document": passage.document, "start": passage.start, "end": end,
                 "words": end - passage.start, "text": self.corpus.text(passage.document, passage.start, end)}
 
-    def fact(self, quote, sent, kept, ranked):
+    def fact(self, quote, sent, found, kept, ranks):
         words = {(quote.document, position) for position in range(quote.start, quote.end)}
         written = self.corpus.facts[quote.id]["quote"]
-        loss = None if words <= kept else self.loss(quote, words - kept, sent, ranked)
+        loss = None if words <= kept else self.loss(quote, words - kept, sent, found, ranks)
         others = {document for document, _ in kept} - {quote.document} if loss else set()
         elsewhere = sorted(id for id in others if any({(id, position) for position in range(*span)} <= kept
                                                       for span in occurrences(folded(written), self.corpus.folded[id])))
@@ -189,20 +176,19 @@ class Variant:
         return {"id": quote.id, "document": quote.document, "quote": written, "start": quote.start, "end": quote.end,
                 "words": len(words), "words_covered": len(words & kept), "covered": words <= kept, "loss": loss}
 
-    def loss(self, quote, missing, sent, ranked):
+    def loss(self, quote, missing, sent, found, ranks):
         if self.corpus.refusals[quote.document]:
             return {"stage": "filtered_out", "filter": self.corpus.refusals[quote.document]}
         loss = {"missing": intervals(sorted(position for _, position in missing))}
         if not missing <= self.indexed:
             return dict(loss, stage="not_indexed")
-        if missing <= {place[:2] for place in sent}:
-            added = set()
+        added = set()
+        if missing <= found:
             for words_over in count(1):
                 *place, rank = sent[self.corpus.budget + words_over - 1]
                 added.add(tuple(place))
                 if missing <= added:
-                    return dict(loss, stage="cut_by_budget", passage=ranked[rank - 1].id, rank=rank, words_over=words_over)
-        ranks = {passage.id: rank for rank, passage in enumerate(ranked, 1)}
+                    return dict(loss, stage="cut_by_budget", passage=list(ranks)[rank - 1], rank=rank, words_over=words_over)
         pieces = [p for p in self.passages[quote.document] if p.start < quote.end and quote.start < p.end]
         whole = [p.id for p in pieces if p.start <= quote.start and quote.end <= p.end]
         if not whole:
@@ -235,12 +221,13 @@ def only(record, like):
     return {key: record.get(key) for key in like}
 
 
-class OracleTest(unittest.TestCase):
+class OracleTest(TestCase):
     def setUp(self):
+        super().setUp()
         self.stages, self.questions, self.doubtful, self.ties = Counter(), 0, 0, 0
 
-    def check(self, case):
-        report = run(case)
+    def check(self, case, report=None):
+        report = report or self.report(case)
         corpus = Corpus(case, report["settings"])
         self.check_case(case, report, corpus)
         self.assertEqual([variant["id"] for variant in report["variants"]], list(CHUNKINGS))
@@ -371,13 +358,13 @@ class RandomCases(OracleTest):
         self.assertLess(self.doubtful, self.questions / 50)
 
 
-class Properties(unittest.TestCase):
+class Properties(TestCase):
     def test_passages_without_overlap_tile_the_document_and_the_budget_holds(self):
         for seed in range(40):
             rng = random.Random(seed)
             words, budget = random_words(rng, rng.randint(1, 300)), rng.randint(1, 200)
             text = "".join(word + rng.choice(SPACES + BLANK_LINES + ["\x0c", "\x85", "\u2028", "\u3000"]) for word in words)
-            report = run({"documents": [{"id": "d", "text": text}], "facts": [], "settings": {"budget_words": budget},
+            report = self.report({"documents": [{"id": "d", "text": text}], "facts": [], "settings": {"budget_words": budget},
                           "questions": [{"id": "q", "text": " ".join(words[:3] + ["plafond"]), "answerable": False}]})
             for variant in report["variants"]:
                 if not variant["chunking"].get("overlap"):
@@ -410,16 +397,28 @@ class Properties(unittest.TestCase):
 
 @unittest.skipUnless(chroma.FOLDER.is_dir(), "real data absent: {}".format(chroma.FOLDER))
 class RealText(OracleTest):
+    @classmethod
+    def setUpClass(cls):
+        """A run with every word searched, which takes as long as the oracle: beside it, in a process of its own."""
+        folder = TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.paths = [str(Path(folder.name, name)) for name in ("case.json", "report.json")]
+        Path(cls.paths[0]).write_text(json.dumps(chroma.make_case(stop_words=[], budget_words=100000)), encoding="utf-8")
+        cls.process = subprocess.Popen([sys.executable, str(ROOT / "atelier.py"), "--case", cls.paths[0], "--output", cls.paths[1]],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        cls.addClassCleanup(cls.process.wait)
+
+    def test_a_report_equals_the_oracle(self):
+        self.check(*real_run()[:2])
+        self.assertEqual(set(self.stages), STAGES - {"filtered_out"})
+
     def test_counts_without_stop_words_nor_budget(self):
-        report = run(chroma.make_case(stop_words=[], budget_words=100000))
+        self.assertEqual(self.process.wait(), 0)
+        report = json.loads(Path(self.paths[1]).read_text(encoding="utf-8"))
         figures = {variant["id"]: [variant["summary"][key] for key in ("passages_indexed", "complete_contexts", "facts_covered")]
                    for variant in report["variants"]}
         self.assertEqual(figures, {"fixe_48_0": [4785, 138, 259], "fixe_96_0": [2395, 251, 449],
                                    "fixe_48_16": [7173, 166, 291], "paragraphes": [2196, 337, 570]})
-
-    def test_the_report_equals_the_oracle(self):
-        self.check(chroma.make_case(stop_words=chroma.ENGLISH_STOP_WORDS))
-        self.assertEqual(set(self.stages), STAGES - {"filtered_out"})
 
 
 if __name__ == "__main__":

@@ -6,28 +6,10 @@ import re
 import unittest
 
 import chroma
-from support import ROOT, TESTS, TestCase, atelier, make_case, question, run, variant
+from support import ROOT, TESTS, TestCase, make_case, question, run, variant
 
 CONTRACTS = sorted((TESTS / "cas" / "contrats").glob("*.txt"))
 HEADER = "Contrat\nRéférence : C-1\nType : essai\nParties : Orsel ; Altibox\nDate de signature : 2024-01-15\n\n"
-
-
-def contract(body):
-    """(metadata, [(title, text)]) of a contract with this body."""
-    _, metadata, sections = atelier.parse_contract(HEADER + body)
-    return metadata, [(section.title, (HEADER + body)[section.start:section.end]) for section in sections]
-
-
-def markdown(text):
-    return [(section.title, text[section.start:section.end]) for section in atelier.parse_markdown(text)[2]]
-
-
-def passages_of(text, structure, **parameters):
-    """[(text sent, passage)] of a structured text cut by sections."""
-    _, metadata, sections = atelier.STRUCTURES[structure](text)
-    document = atelier.make_document("d", "", text, metadata, sections)
-    cutting = atelier.cut({"d": document}, atelier.Variant("v", "sections", {"repeat_title": False, **parameters}))
-    return [(atelier.text_of({"d": document}, passage), passage) for passage in cutting.by_document["d"]]
 
 
 def report_of(path, folder):
@@ -36,24 +18,49 @@ def report_of(path, folder):
     return json.loads((folder / "rapport.json").read_text(encoding="utf-8"))
 
 
-class Headings(TestCase):
+class Structured(TestCase):
+    """What a structured text becomes, read through the reports and exports of cases that it alone makes."""
+
+    def hits(self, text, structure, **parameters):
+        """The hits of a text cut by sections, in text order; all of them: the question is the text itself."""
+        case = make_case(documents=[{"id": "d", "structure": structure, "text": text}], facts=[],
+                         questions=[{"id": "q", "text": text, "answerable": False}],
+                         settings={"top_k": 1000, "stop_words": []},
+                         variants=[{"id": "v", "unit": "sections", "max_chars": 10_000, **parameters}])
+        return sorted(question(self.report(case), "v")["hits_before_budget"], key=lambda hit: hit["passage"])
+
+    def contract(self, body):
+        """[(title, text)] of the sections of a contract with this body."""
+        return [(*hit["sections"], hit["text"]) for hit in self.hits(HEADER + body, "contract")]
+
+    def markdown(self, text):
+        return [(*hit["sections"], hit["text"]) for hit in self.hits(text, "markdown")]
+
+    def texts(self, text, structure, *variants):
+        """For each variant (its parameters), the texts that a structured text is cut into."""
+        case = make_case(documents=[{"id": "d", "structure": structure, "text": text}], facts=[], questions=[], variants=[
+            {"id": str(number), "unit": "sections", **parameters} for number, parameters in enumerate(variants)])
+        return [[row["text"] for row in rows] for rows in self.passages(case).values()]
+
+
+class Headings(Structured):
     def test_headings_of_contracts(self):
         for line in ("Article 12 – Préavis", "Article 12 - Préavis", "Article 12 — Préavis", "Article 12 : Préavis", "ARTICLE 12 – PRÉAVIS", "Art. 12 - Préavis",
                      "art 12 : préavis", "Article 1er – Objet", "Art. 1er", "ARTICLE PREMIER", "Article premier – Objet", "Article 12 bis :", "Article 12 ter – Suite",
                      "Article 3.2.1 - X", "Article L. 1234-5", "Article L. 1234\u20115 – Préavis", "Article R 12-3 : X", "Annexe II", "Annexe A – Tarifs",
                      "Article 12", "Article 12.", "Article n° 4 – Prix", "Art.4 – Prix", "Art. 4.– Prix", "Article 1er. – Objet", "Annexe n° 3 – Tarifs", "  Article 12 – Préavis  ", "Article IV : X", "Article unique"):
-            self.assertEqual(contract(line + "\nLe texte.")[1], [(" ".join(line.split()), line.lstrip() + "\nLe texte.")], line)
+            self.assertEqual(self.contract(line + "\nLe texte."), [(" ".join(line.split()), line.lstrip() + "\nLe texte.")], line)
 
     def test_sentences_are_no_headings(self):
         for line in ("Article 12 s'applique aux gaines.", "Les articles L. 5421-1 à L. 5422-8 s'appliquent.", "Article 12 et article 13.", "L'article 4 – Prix – est abrogé.",
                      "Articles 12 – Préavis", "Article", "Annexes", "article 4, le préavis est de trois mois."):
             text = "Article 1 – Objet\n" + line
-            self.assertEqual(contract(text)[1], [("Article 1 – Objet", text)], line)
+            self.assertEqual(self.contract(text), [("Article 1 – Objet", text)], line)
 
     def test_a_condition_stays_with_its_duration(self):
         text = "Article 12 – Préavis\nSous réserve de l'article 4, le préavis est de trois mois."
-        self.assertEqual(contract(text)[1], [("Article 12 – Préavis", text)])
-        self.assertEqual([sent for sent, _ in passages_of(HEADER + text, "contract", max_chars=10)], [text])
+        self.assertEqual(self.contract(text), [("Article 12 – Préavis", text)])
+        self.assertEqual(self.texts(HEADER + text, "contract", {"max_chars": 10}), [[text]])
 
     def test_what_looks_like_a_heading_and_is_none_is_told(self):
         text = HEADER + "Article 3 – Durée\nUn an.\nArticle 4. Résiliation\nAnnexe technique\nArticle 12 s'applique aux gaines.\nL'article 3 vaut ici"
@@ -66,62 +73,68 @@ class Headings(TestCase):
 
     def test_dates_and_amounts_are_no_clauses(self):
         text = "Article 12 – Date\n12.1 Le terme est le\n12.03.2024 au plus tard, pour\n12.50 euros et\n12.5 % de taxe.\n12.2 Fin."
-        _, _, (section,) = atelier.parse_contract(HEADER + text)
-        self.assertEqual(len(section.pieces), 2)
+        head, tail = text.split("\n12.2 ")
+        self.assertEqual(self.texts(HEADER + text, "contract", {"max_chars": 1}), [[head, "12.2 " + tail]])
 
     def test_line_ends_headings_without_body_and_doubles(self):
         text = "Préambule.\n\nArticle 1 – Objet\n1.1 Un.\nSuite.\n1.2 Deux.\n\nArticle 1 – Objet\n\nArticle 2 – Fin"
         expected = [("", "Préambule."), ("Article 1 – Objet", "Article 1 – Objet\n1.1 Un.\nSuite.\n1.2 Deux."), ("Article 1 – Objet", "Article 1 – Objet"),
                     ("Article 2 – Fin", "Article 2 – Fin")]
-        self.assertEqual(contract(text)[1], expected)
-        crlf = (HEADER + text).replace("\n", "\r\n")
-        self.assertEqual([(section.title, crlf[section.start:section.end].replace("\r\n", "\n")) for section in atelier.parse_contract(crlf)[2]], expected)
+        self.assertEqual(self.contract(text), expected)
+        crlf = self.hits((HEADER + text).replace("\n", "\r\n"), "contract")
+        self.assertEqual([(*hit["sections"], hit["text"].replace("\r\n", "\n")) for hit in crlf], expected)
 
     def test_the_header_becomes_metadata(self):
-        metadata, sections = contract("Article 1 – Objet\nTexte.")
-        self.assertEqual(metadata, {"reference": "C-1", "type": "essai", "parties": ["Orsel", "Altibox"], "date_de_signature": "2024-01-15"})
-        self.assertEqual(sections, [("Article 1 – Objet", "Article 1 – Objet\nTexte.")])
+        text = HEADER + "Article 1 – Objet\nTexte."
+        case = make_case(documents=[{"id": "d", "structure": "contract", "text": text}], facts=[], questions=[],
+                         variants=[{"id": "v", "unit": "sections", "max_chars": 99}])
+        row, = self.passages(case)["v"]
+        self.assertEqual(row["metadata"], {"reference": "C-1", "type": "essai", "parties": ["Orsel", "Altibox"], "date_de_signature": "2024-01-15"})
+        self.assertEqual(row["text"], "Article 1 – Objet\nTexte.")
 
     def test_headings_of_markdown(self):
         text = ("avant\n\n# Un\n\ntexte\n\n```sh\n# commentaire\n\n## pas un titre\n```\n#sans espace\n\n## Deux ##\n### Vide\n#\n\nSetext\n======\n\n"
                 "~~~\n# a\n```\n# b\n~~~\n   # Trois\n    # code\nfin\n# Un\n")
-        self.assertEqual([title for title, _ in markdown(text)], ["", "Un", "Deux", "Vide", "", "Trois", "Un"])
-        self.assertEqual(dict(markdown(text))["Trois"], "# Trois\n    # code\nfin")
-        self.assertEqual(markdown("rien\n\nque du texte"), [("", "rien\n\nque du texte")])
+        self.assertEqual([title for title, _ in self.markdown(text)], ["", "Un", "Deux", "Vide", "", "Trois", "Un"])
+        self.assertEqual(dict(self.markdown(text))["Trois"], "# Trois\n    # code\nfin")
+        self.assertEqual(self.markdown("rien\n\nque du texte"), [("", "rien\n\nque du texte")])
 
 
-class Pieces(TestCase):
+class Pieces(Structured):
     def test_sections_tile_the_document_a_header_apart(self):
+        count = 0
         for path in CONTRACTS:
             text = path.read_text(encoding="utf-8")
-            _, _, sections = atelier.parse_contract(text)
-            self.assertEqual("\n\n".join(text[section.start:section.end] for section in sections) + "\n", text[text.index("\n\n") + 2:], path.name)
-        self.assertEqual(sum(len(atelier.parse_contract(path.read_text(encoding="utf-8"))[2]) for path in CONTRACTS), 31)
+            sections, = self.texts(text, "contract", {"max_chars": 10_000})
+            self.assertEqual("\n\n".join(sections) + "\n", text[text.index("\n\n") + 2:], path.name)
+            count += len(sections)
+        self.assertEqual(count, 31)
 
     def test_no_clause_is_ever_cut_and_no_heading_stands_alone(self):
+        variants = [{"max_chars": max_chars, "repeat_title": repeat_title}
+                    for max_chars in (1, 40, 90, 150, 220, 400, 500, 700) for repeat_title in (False, True)]
         for path in CONTRACTS:
             text = path.read_text(encoding="utf-8")
             clauses = re.findall(r"^\d+\.\d+ .+$", text, re.M)
-            for max_chars in (1, 40, 90, 150, 220, 400, 500, 700):
-                for repeat_title in (False, True):
-                    passages = passages_of(text, "contract", max_chars=max_chars, repeat_title=repeat_title)
-                    sent = [part for part, _ in passages]
-                    self.assertEqual([sum(clause in part for part in sent) for clause in clauses], [1] * len(clauses))
-                    self.assertTrue(all(re.search(r"^\d+\.\d+ ", part, re.M) for part in sent))
-                    self.assertTrue(all(len(part) <= max_chars or len(re.findall(r"^\d+\.\d+ ", part, re.M)) == 1 for part in sent))
-                    if not repeat_title:
-                        self.assertEqual(" ".join(sent).split(), text[text.index("\n\n"):].split())
+            for parameters, sent in zip(variants, self.texts(text, "contract", *variants)):
+                self.assertEqual([sum(clause in part for part in sent) for clause in clauses], [1] * len(clauses))
+                held = [len(re.findall(r"^\d+\.\d+ ", part, re.M)) for part in sent]
+                self.assertTrue(all(held))
+                self.assertTrue(all(len(part) <= parameters["max_chars"] or number == 1 for part, number in zip(sent, held)))
+                if not parameters["repeat_title"]:
+                    self.assertEqual(" ".join(sent).split(), text[text.index("\n\n"):].split())
 
     def test_a_continuation_repeats_its_title(self):
         body = "Article 4 – Prix\n4.1 Un prix ferme de dix euros.\n4.2 Une remise de deux euros."
-        self.assertEqual(passages_of(HEADER + body, "contract", max_chars=50)[1][0], "4.2 Une remise de deux euros.")
-        (first, one), (second, two) = passages_of(HEADER + body, "contract", max_chars=60, repeat_title=True)
-        self.assertEqual((first, second), ("Article 4 – Prix\n4.1 Un prix ferme de dix euros.", "Article 4 – Prix (suite)\n4.2 Une remise de deux euros."))
-        self.assertEqual((one.heading_words, two.heading_words, two.words, atelier.size([two.span])), (0, 5, 11, 6))
+        self.assertEqual(self.texts(HEADER + body, "contract", {"max_chars": 50})[0][1], "4.2 Une remise de deux euros.")
+        one, two = self.hits(HEADER + body, "contract", max_chars=60, repeat_title=True)
+        self.assertEqual((one["text"], two["text"]), ("Article 4 – Prix\n4.1 Un prix ferme de dix euros.",
+                                                      "Article 4 – Prix (suite)\n4.2 Une remise de deux euros."))
+        self.assertEqual((one["heading_words"], two["heading_words"], two["words"], two["end"] - two["start"]), (0, 5, 11, 6))
         # the heading counts in the limit: 24 characters, a line break, then 29
-        self.assertEqual(len(second), 54)
-        more = body + "\n4.3 X."
-        self.assertEqual([len(passages_of(HEADER + more, "contract", max_chars=limit, repeat_title=True)) for limit in (60, 61)], [3, 2])
+        self.assertEqual(len(two["text"]), 54)
+        cuts = self.texts(HEADER + body + "\n4.3 X.", "contract", *({"max_chars": limit, "repeat_title": True} for limit in (60, 61)))
+        self.assertEqual([len(sent) for sent in cuts], [3, 2])
 
     def test_a_heading_proves_nothing_and_counts_in_the_budget(self):
         body = "Article 4 – Prix\n4.1 " + "Un prix ferme. " * 8 + "\n4.2 Une remise de deux euros."
@@ -151,17 +164,16 @@ class Pieces(TestCase):
 
     def test_markdown_is_cut_between_paragraphs_and_kept_whole_in_fences(self):
         text = "# Un\n\npremier paragraphe\n\n```\ncode\n\nencore\n```\n\ndernier"
-        self.assertEqual([sent for sent, _ in passages_of(text, "markdown", max_chars=1)],
-                         ["# Un\n\npremier paragraphe", "```\ncode\n\nencore\n```", "dernier"])
+        self.assertEqual(self.texts(text, "markdown", {"max_chars": 1}),
+                         [["# Un\n\npremier paragraphe", "```\ncode\n\nencore\n```", "dernier"]])
 
     def test_markdown_sections_tile_real_texts(self):
         texts = [(ROOT / "README.md").read_text(encoding="utf-8")]
         if chroma.FOLDER.is_dir():
             texts += [path.read_text(encoding="utf-8") for path in (chroma.FOLDER / "corpora").glob("*.md")]
         for text in texts:
-            for max_chars in (1, 800):
-                self.assertEqual([word for sent, _ in passages_of(text, "markdown", max_chars=max_chars) for word in sent.split()], text.split())
-        self.assertGreater(len(markdown(texts[0])), 10)
+            for sent in self.texts(text, "markdown", {"max_chars": 1}, {"max_chars": 800}):
+                self.assertEqual(" ".join(sent).split(), text.split())
         if len(texts) == 1:
             self.skipTest("real data absent: {}".format(chroma.FOLDER.name))
 
@@ -174,23 +186,37 @@ class Pieces(TestCase):
 class Chars(TestCase):
     def test_raw_windows_are_slices(self):
         draw = random.Random(1)
-        for _ in range(200):
-            text = "".join(draw.choice("ab  \né") for _ in range(draw.randint(1, 80))) + "x"
-            size = draw.randint(1, 20)
-            overlap = draw.randrange(size)
-            document = atelier.make_document("d", "", text, {})
-            passages = atelier.cut({"d": document}, atelier.Variant("v", "chars", {"size": size, "overlap": overlap})).by_document["d"]
-            for number, passage in enumerate(passages):
-                start = number * (size - overlap)
-                sent = text[start:start + size]
-                self.assertEqual(atelier.text_of({"d": document}, passage), sent)
-                self.assertEqual(passage.words, len(sent.split()))
-                inside = [n for n, (a, b) in enumerate(zip(document.starts, document.ends)) if start <= a and b <= start + size]
-                self.assertEqual(list(range(passage.span.start, passage.span.end)), inside)
-                for kept in range(passage.words + 1):
-                    self.assertEqual(atelier.text_of({"d": document}, passage, kept).split(), sent.split()[:kept])
-            self.assertEqual(sum(number * (size - overlap) < len(text) for number in range(len(passages))), len(passages))
-            self.assertGreaterEqual(passages[-1].end, len(text))
+        cut_words = truncated = 0
+        for _ in range(20):
+            texts = {"d{}".format(number): "".join(draw.choice("ab  \né") for _ in range(draw.randint(1, 80))) + "x" for number in range(5)}
+            sizes = {"v{}".format(number): (size, draw.randrange(size)) for number, size in enumerate(draw.sample(range(1, 21), 4))}
+            case = make_case(
+                documents=[{"id": id, "text": text} for id, text in texts.items()], facts=[],
+                questions=[{"id": "q", "text": " ".join(texts.values()), "answerable": False}],
+                settings={"top_k": 1000, "budget_words": draw.randint(1, 99), "stop_words": []},
+                variants=[{"id": id, "unit": "chars", "size": size, "overlap": overlap} for id, (size, overlap) in sizes.items()])
+            exported, report = self.passages(case), self.report(case)
+            for id, (size, overlap) in sizes.items():
+                rows = {}
+                for row in exported[id]:
+                    rows.setdefault(row["document"], []).append(row)
+                for document, text in texts.items():
+                    starts = range(0, max(len(text) - overlap, 1), size - overlap)
+                    self.assertEqual([row["text"] for row in rows[document]], [text[start:start + size] for start in starts])
+                    words = [word.span() for word in re.finditer(r"\S+", text)]
+                    for start, row in zip(starts, rows[document]):
+                        self.assertEqual((row["start_char"], row["end_char"]), (start, min(start + size, len(text))))
+                        inside = [number for number, (first, last) in enumerate(words) if start <= first and last <= start + size]
+                        self.assertEqual(list(range(row["start"], row["end"])), inside)
+                        cut_words += len(row["text"].split()) > len(inside)
+                asked = question(report, id)
+                sent = {part["passage"]: part["text"].split() for part in asked["context"]}
+                for hit in asked["hits_before_budget"]:
+                    self.assertEqual(hit["words"], len(hit["text"].split()))
+                    self.assertEqual(sent.get(hit["passage"], []), hit["text"].split()[:hit["kept_words"]])
+                    truncated += 0 < hit["kept_words"] < hit["words"]
+        self.assertGreater(cut_words, 500)
+        self.assertGreater(truncated, 20)
 
     def test_half_words_are_sent_and_prove_nothing(self):
         case = make_case("Le préavis est de six semaines.", "six semaines", variants=[{"id": "v", "unit": "chars", "size": 22}], settings={"top_k": 2})
@@ -233,32 +259,38 @@ class Filters(TestCase):
     def test_against_a_brute_force_filter(self):
         draw = random.Random(7)
         checked = 0
-        for _ in range(300):
-            documents = [dict({"id": "d{}".format(n), "text": "mot {}".format(n)}, **{
-                key: value for key, value in (("k", draw.choice(["x", "y", ["x", "z"], ["y"]])), ("n", draw.randint(1, 5))) if draw.random() < 0.8}) for n in range(6)]
-            documents[0].update(k="x", n=3)
+
+        def some_filters():
             filters = {}
             if draw.random() < 0.7:
                 filters["k"] = draw.choice(["x", "z", {"in": ["y", "z"]}])
             if draw.random() < 0.7:
                 filters["n"] = draw.choice([2, {"gte": 2}, {"lte": 3, "gte": 2}, {"in": [1, 5]}])
+            return filters
 
-            def keeps(document):
-                for key, wanted in filters.items():
-                    if key not in document:
-                        return False
-                    values = document[key] if isinstance(document[key], list) else [document[key]]
-                    if not isinstance(wanted, dict):
-                        wanted = {"in": [wanted]}
-                    if ("in" in wanted and not set(values) & set(wanted["in"]) or "gte" in wanted and not max(values) >= wanted["gte"]
-                            or "lte" in wanted and not min(values) <= wanted["lte"]):
-                        return False
-                return True
-            expected = [document["id"] for document in documents if keeps(document)]
-            case = make_case(documents=documents, facts=[], settings={"top_k": 10}, questions=[{"id": "q", "text": "mot", "answerable": False, "filters": filters}])
-            hits = question(self.report(case), "fixe_48_0")["hits_before_budget"]
-            self.assertEqual(sorted(hit["document"] for hit in hits), expected)
-            checked += 0 < len(expected) < 6
+        def keeps(document, filters):
+            for key, wanted in filters.items():
+                if key not in document:
+                    return False
+                values = document[key] if isinstance(document[key], list) else [document[key]]
+                if not isinstance(wanted, dict):
+                    wanted = {"in": [wanted]}
+                if ("in" in wanted and not set(values) & set(wanted["in"]) or "gte" in wanted and not max(values) >= wanted["gte"]
+                        or "lte" in wanted and not min(values) <= wanted["lte"]):
+                    return False
+            return True
+        for _ in range(30):
+            documents = [dict({"id": "d{}".format(n), "text": "mot {}".format(n)}, **{
+                key: value for key, value in (("k", draw.choice(["x", "y", ["x", "z"], ["y"]])), ("n", draw.randint(1, 5)))
+                if draw.random() < 0.8}) for n in range(6)]
+            documents[0].update(k="x", n=3)
+            asked = [{"id": "q{}".format(number), "text": "mot", "answerable": False, "filters": some_filters()} for number in range(10)]
+            report = self.report(make_case(documents=documents, facts=[], settings={"top_k": 10}, questions=asked))
+            for one in asked:
+                expected = [document["id"] for document in documents if keeps(document, one["filters"])]
+                hits = question(report, "fixe_48_0", one["id"])["hits_before_budget"]
+                self.assertEqual(sorted(hit["document"] for hit in hits), expected)
+                checked += 0 < len(expected) < 6
         self.assertGreater(checked, 100)
 
     def test_a_section_inherits_and_a_passage_passes_when_all_its_sections_do(self):
@@ -327,10 +359,11 @@ class Facts(TestCase):
         left = {each["document"]: each["words"] - each["words_covered"] for each in fact["alternatives"]}
         self.assertEqual(sum(hit["kept_words"] for hit in hits), 5)
         self.assertEqual((left, fact["covered_by"]), ({"a": 0, "b": 3}, 0))
-        verdict = atelier.judge(atelier.Fact("f", (atelier.Quote("zéro", atelier.Span("a", 0, 2)), atelier.Quote("zéro", atelier.Span("b", 0, 6))), True),
-                                {id: atelier.make_document(id, "", "un deux trois quatre cinq six", {}) for id in "ab"},
-                                [atelier.Span("a", 0, 1), atelier.Span("b", 0, 4)], lambda quote, missing: {"stage": "not_sent"})
-        self.assertEqual(verdict.chosen.quote.span.document, "b")
+        sent = [{"document": "a", "start": 0, "end": 1}, {"document": "b", "start": 0, "end": 4}]
+        contexts = self.write(json.dumps({"question": "q", "context": sent}), "moteur.jsonl")
+        self.assertEqual(run("--case", self.write(case), "--contexts", contexts, "--output", self.folder / "rapport.json")[0], 0)
+        fact = question(json.loads((self.folder / "rapport.json").read_text(encoding="utf-8")), "moteur")["facts"][0]
+        self.assertEqual((fact["document"], fact["words_covered"], fact["words"]), ("b", 4, 6))
 
     def test_the_row_of_a_table_does_not_prove_what_its_header_says(self):
         table = "| zone | plafond |\n| --- | --- |\n" + "\n".join("| ville{} | {} |".format(number, number) for number in range(40))
