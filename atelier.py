@@ -243,8 +243,10 @@ def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: in
 
 def judge(case: Case, sent: Sent) -> Outcome:
     """Whether what was sent covers each fact that the question requires; where not, which stage lost it."""
-    by_id = sent.cutting.by_id if sent.cutting else {hit.passage.id: hit.passage for hit in sent.context}
-    spans = kept_spans(by_id, [(hit.passage.id, hit.kept_words) for hit in sent.context])
+    if sent.cutting:
+        spans = kept_spans(sent.cutting.by_id, [(hit.passage.id, hit.kept_words) for hit in sent.context])
+    else:  # two passages of an engine may bear one name, and other headings
+        spans = [kept_span(hit.passage, hit.kept_words) for hit in sent.context]
     verdicts = []
     for name in sent.question.required_facts:
         attempts = [try_quote(case, sent, quote, spans) for quote in case.facts[name].quotes]
@@ -698,6 +700,12 @@ def is_complete(question: Question, covered: Iterable[bool]) -> Optional[bool]:
     return all(covered) if question.answerable else None
 
 
+def kept_span(passage: Passage, words: int) -> Span:
+    """The source positions of the first words of a passage."""
+    end = min(passage.span.end, passage.span.start + words - lead_words(passage))
+    return passage.span._replace(end=max(passage.span.start, end))
+
+
 def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Tuple[str, int]]) -> List[Span]:
     """The source positions of a context of (passage id, words kept); AtelierError when an id is unknown."""
     spans = []
@@ -705,9 +713,7 @@ def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Tuple[str, int]])
         if name not in by_id:
             raise AtelierError("passage {} inconnu de cette variante. {}".format(
                 shown(name), suggestion(name, by_id)))
-        span = by_id[name].span
-        end = min(span.end, span.start + words - lead_words(by_id[name]))
-        spans.append(span._replace(end=max(span.start, end)))
+        spans.append(kept_span(by_id[name], words))
     return spans
 
 
@@ -2334,79 +2340,88 @@ def os_problem(error: OSError) -> str:
 
 # --- 13. Warnings: what does not stop a run but spoils its reading --------------------------------
 
-def idle_facts(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+# A check is a function (Case, the variants' parts of the report) -> Iterator[str]: a sentence a warning.
+
+def idle_facts(case, variants):
     required = {fact for question in case.questions for fact in question.required_facts}
     for fact in case.facts:
         if fact not in required:
             yield "fait {} : aucune question ne l'exige.".format(shown(fact))
 
 
-def invisible_characters(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    holders = [("document", each) for each in case.documents.values()] + [("question", each) for each in case.questions]
-    for kind, holder in holders:
-        found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
-        for character in dict.fromkeys(found):
-            at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
-            yield "{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez ce caractère.".format(
-                kind, shown(holder.id), INVISIBLE[character], ord(character), found.count(character), at)
+def invisible_characters(case, variants):
+    for kind, holders in (("document", case.documents.values()), ("question", case.questions)):
+        for holder in holders:
+            found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
+            for character in dict.fromkeys(found):
+                at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
+                yield ("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en "
+                       "deux, ôtez ce caractère.").format(kind, shown(holder.id), INVISIBLE[character],
+                                                          ord(character), found.count(character), at)
 
 
 # What a reader may take for a heading.
 ALMOST_ARTICLE = re.compile(r"(?i)(?:article|art\.|annexe|avenant)\b.{0,60}[^\s.,;:]")
 
 
-def doubtful_headings(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def doubtful_headings(case, variants):
     """Lines of a contract that look like an article's title and are not read as one."""
     remedy = "un titre s'écrit « Article 4 – Prix »."
     for document in case.documents.values():
         if document.structure != "contract":
             continue
+        name = shown(document.id)
         if not any(section.title for section in document.sections):
-            yield "document {} : aucun article reconnu dans ce contrat ; {}".format(shown(document.id), remedy)
+            yield "document {} : aucun article reconnu dans ce contrat ; {}".format(name, remedy)
         for number, (_, line) in enumerate(lines_of(document.text), 1):
             if ALMOST_ARTICLE.fullmatch(clip(line)) and not ARTICLE.fullmatch(" ".join(line.split())):
-                yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(shown(document.id), number, shown(line), remedy)
+                yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(
+                    name, number, shown(line), remedy)
 
 
-def contexts_beyond_hits(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def contexts_beyond_hits(case, variants):
     """Engines whose context holds words that their hits do not."""
     for variant in variants:
         for question in variant["questions"] if variant["chunking"] is None else ():
-            hits, sent = ([Span(each["document"], each["start"], each["end"]) for each in question[key] or ()]
+            hits, sent = ([Span(part["document"], part["start"], part["end"]) for part in question[key] or ()]
                           for key in ("hits_before_budget", "context"))
             if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
-                yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(shown(variant["id"]), shown(question["id"]))
+                yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(
+                    shown(variant["id"]), shown(question["id"]))
 
 
-def questions_without_terms(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def questions_without_terms(case, variants):
     if not case.questions:
         yield "aucune question : seuls les passages sont décrits."
     for question in variants[0]["questions"]:
         if question["terms"] == []:
-            yield "question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(shown(question["id"]))
+            yield "question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(
+                shown(question["id"]))
 
 
-def documents_without_filtered_key(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def documents_without_filtered_key(case, variants):
     for key in case.settings.filters:
         without = [shown(document.id) for document in case.documents.values()
-                   if not any(key in judged.metadata for judged in document.sections or [document])]
+                   if not any(key in owner.metadata for owner in owners_of(document))]
         if without:
-            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, ", ".join(without[:5]) + (", …" if len(without) > 5 else ""))
+            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, some(without))
 
 
-def idle_variants(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def idle_variants(case, variants):
     """Variants that cut the same passages, and overlaps without effect."""
     alike: Dict[str, List[str]] = {}
     for variant in variants:
-        if variant["passages"] is None:
+        passages = variant["passages"]
+        if passages is None:
             continue  # another engine
-        cutting = json.dumps([variant["passages"], variant["summary"]["words_indexed"], variant["question_filters"]])
+        cutting = json.dumps([passages, variant["summary"]["words_indexed"], variant["question_filters"]])
         alike.setdefault(cutting, []).append(variant["id"])
-        if variant["chunking"].get("overlap") and all(len(passages) == 1 for passages in variant["passages"].values()):
-            yield "variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage.".format(shown(variant["id"]))
-    for ids in alike.values():
-        if len(ids) > 1:
-            yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(ids))
+        if variant["chunking"].get("overlap") and all(len(intervals) == 1 for intervals in passages.values()):
+            yield ("variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage."
+                   ).format(shown(variant["id"]))
+    for names in alike.values():
+        if len(names) > 1:
+            yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(names))
 
 
 CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
@@ -2466,374 +2481,419 @@ def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
 
 
 def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Dict[str, Any]:
-    """What changed since an earlier report, per variant that both have: facts gained, lost, or lost at another stage.
+    """What changed since an earlier report, per variant that both have: facts gained, lost, lost elsewhere.
 
-    differences name, in French, what makes them hard to compare, which is left out; where a document changed nothing is compared.
+    A change is [question id, fact id, the stages that lost it].  differences name, in French, what makes the
+    reports hard to compare, which is left out; where a document changed nothing is compared.
     """
-    differences = name_changes("document", *({document["id"]: document["sha256"] for document in each["case"]["documents"]}
-                                             for each in (report, earlier)))
-    comparable = not differences
-    differences += name_changes("réglage", report["settings"], earlier["settings"])
-    ours, theirs = ({variant["id"]: variant for variant in each["variants"]} for each in (report, earlier))
-    if comparable:
-        differences += name_changes("variante", *({id: [variant["chunking"], variant["question_filters"]] for id, variant in each.items()}
-                                                  for each in (ours, theirs)))
+    now, then = traits(report), traits(earlier)
+    comparable = now["document"] == then["document"]
+    same = {(kind, name) for kind in now for name in now[kind] if now[kind][name] == then[kind].get(name)}
+    before = {variant["id"]: fates(variant) for variant in earlier["variants"] if comparable}
     variants = {}
-    for id in ours if comparable else ():
-        if id in theirs:
-            asked, told = ({question["id"]: [question["text"], question["filters"], question["per_document"]] for question in each[id]["questions"]}
-                           for each in (ours, theirs))
-            differences += name_changes("question", asked, told)
-            now, then = (fates(each[id]) for each in (ours, theirs))
-            differences += name_changes("fait exigé", *({" / ".join(key): quote for key, (quote, _) in each.items()} for each in (now, then)))
-            same = [key for key in now if key in then and asked[key[0]] == told.get(key[0]) and now[key][0] == then[key][0]]
-            pairs = [(key, then[key][1], now[key][1]) for key in same if now[key][1] != then[key][1]]
-            variants[id] = {
-                "gained": [list(key) for key, before, after in pairs if not after],
-                "lost": [[*key, after] for key, before, after in pairs if not before],
-                "changed": [[*key, before, after] for key, before, after in pairs if before and after]}
-    return {"sha256": earlier["case"]["sha256"], "differences": list(dict.fromkeys(differences)), "variants": variants}
+    for variant in report["variants"]:
+        if variant["id"] not in before:
+            continue
+        changes = variants[variant["id"]] = {"gained": [], "lost": [], "changed": []}
+        for key, stage in fates(variant).items():
+            first = before[variant["id"]].get(key)
+            if first != stage and {("question", key[0]), ("fait exigé", " / ".join(key))} <= same:
+                kind = "gained" if not stage else "changed" if first else "lost"
+                changes[kind].append([*key, *filter(None, [stage and first, stage])])
+    differences = [sentence for kind in now if comparable or kind in ("document", "réglage")
+                   for sentence in name_changes(kind, now[kind], then[kind])]
+    return {"sha256": earlier["case"]["sha256"], "differences": differences, "variants": variants}
+
+
+def traits(report: Mapping[str, Any]) -> Dict[str, Mapping[str, Any]]:
+    """What two reports must share for their facts to be compared: {kind, in French: {name: value}}."""
+    questions = report["variants"][0]["questions"] if report["variants"] else []
+    return {
+        "document": {document["id"]: document["sha256"] for document in report["case"]["documents"]},
+        "réglage": report["settings"],
+        "variante": {variant["id"]: [variant["chunking"], variant["question_filters"]]
+                     for variant in report["variants"]},
+        "question": {question["id"]: [question["text"], question["filters"], question["per_document"]]
+                     for question in questions},
+        "fait exigé": {"{} / {}".format(question["id"], fact["id"]): [
+            [quote["document"], quote["quote"], quote["start"]] for quote in fact.get("alternatives", [fact])]
+            for question in questions for fact in question["facts"]},
+    }
+
+
+def fates(variant: Mapping[str, Any]) -> Dict[Tuple[str, str], Optional[str]]:
+    """{(question id, fact id): the stage that lost it} of a variant."""
+    return {(question["id"], fact["id"]): fact["loss"] and fact["loss"]["stage"]
+            for question in variant["questions"] for fact in question["facts"]}
 
 
 def name_changes(kind: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> List[str]:
-    """A French sentence for each name that only one of two reports has, or that they do not hold for the same."""
+    """A French sentence for each name that one of two reports lacks, or that is not the same in both."""
     mark = "e" if kind in ("variante", "question") else ""
     told = {name: "absent{} de la référence" for name in ours if name not in theirs}
     told.update({name: "absent{} de ce rapport" for name in theirs if name not in ours})
     told.update({name: "différent{}" for name in ours if name in theirs and ours[name] != theirs[name]})
-    return ["{} {} : {}".format(kind, shown(name), what.format(mark)) for name, what in told.items()]
-
-
-def fates(variant: Mapping[str, Any]) -> Dict[Tuple[str, str], Tuple[Any, Optional[str]]]:
-    """{(question id, fact id): (its quotes, the stage that lost it)} of a variant."""
-    def quotes(fact):
-        return [[each[key] for key in ("document", "quote", "start")] for each in fact.get("alternatives", [fact])]
-    return {(question["id"], fact["id"]): (quotes(fact), fact["loss"] and fact["loss"]["stage"])
-            for question in variant["questions"] for fact in question["facts"]}
+    return ["{} {} : {}".format(kind, shown(name), problem.format(mark)) for name, problem in told.items()]
 
 
 def format_baseline(baseline: Mapping[str, Any]) -> str:
     """What changed since an earlier report, to print under the table."""
-    lines = ["", "Depuis le rapport de référence"] + ["  attention : {}".format(each) for each in baseline["differences"]]
+    lines = ["", "Depuis le rapport de référence"]
+    lines += ["  attention : " + difference for difference in baseline["differences"]]
     if not baseline["variants"]:
         lines.append("  rien n'est comparé")
-    for id, each in baseline["variants"].items():
-        lines.append("  " + clip("{} : {}, {}, {}".format(id, counted(len(each["gained"]), "preuve gagnée"), counted(len(each["lost"]), "perdue"),
-                                                        counted(len(each["changed"]), "étape changée")), 78))
-        lines += ["    " + clip(text, 76) for text in
-                  ["+ {} · {}".format(*one) for one in each["gained"]]
-                  + ["- {} · {} : {}".format(one[0], one[1], STAGE[one[2]].label) for one in each["lost"]]
-                  + ["~ {} · {} : {}, puis {}".format(one[0], one[1], STAGE[one[2]].label, STAGE[one[3]].label) for one in each["changed"]]]
+    for name, changes in baseline["variants"].items():
+        counts = [counted(len(changes[kind]), noun) for kind, noun in (
+            ("gained", "preuve gagnée"), ("lost", "perdue"), ("changed", "étape changée"))]
+        lines.append("  " + clip("{} : {}".format(name, ", ".join(counts)), 78))
+        for sign, kind in (("+", "gained"), ("-", "lost"), ("~", "changed")):
+            for question, fact, *stages in changes[kind]:
+                told = " : " * bool(stages) + ", puis ".join(STAGE[stage].label for stage in stages)
+                lines.append("    " + clip("{} {} · {}{}".format(sign, question, fact, told), 76))
     return "\n".join(lines) + "\n"
 
 
 def read_report(data: bytes, name: str) -> Found:
-    """An earlier report of a case; AtelierError says where it is none."""
+    """An earlier report of a case; AtelierError, under this name, when it is none."""
     faults = Faults(name)
-    try:
-        report = read_tree(data, "report", faults)
+    report = read_tree(data, "report", faults)
+    if faults.told:
+        faults.told.clear()
+        faults.add("", "ce n'est pas un rapport d'Atelier, ou il est abîmé ; "
+                       "donnez un fichier écrit par --output.")
         faults.check()
-    except AtelierError as error:
-        raise AtelierError("{} Est-ce un fichier écrit par --output ?".format(error.sentences[0])) from None
     return report
 
 
 # --- 15. Engines: what others sent, to the same evaluator -----------------------------------------
 
-class Row(namedtuple("Row", "tool text document start end")):
-    """Where a tool's record holds its text, its document and the characters where it starts and ends; a dot goes inside."""
-    __slots__ = ()
-
-
-ROWS = (
-    Row("Atelier", "text", "document", "start_char", "end_char"),
-    Row("LangChain", "page_content", "metadata.source", "metadata.start_index", None),
-    Row("LangChain, to_json", "kwargs.page_content", "kwargs.metadata.source", "kwargs.metadata.start_index", None),
-    Row("LlamaIndex", "text", "ref_doc_id", "start_char_idx", "end_char_idx"),
-    Row("LlamaIndex, to_dict", "text", "relationships.1.node_id", "start_char_idx", "end_char_idx"),
-    Row("LlamaIndex, with score", "node.text", "node.relationships.1.node_id", "node.start_char_idx", "node.end_char_idx"),
-    Row("Haystack", "content", "meta.source_id", "meta.split_idx_start", None),
-    Row("Haystack, flat", "content", "source_id", "split_idx_start", None),
-    Row("Chonkie, semchunk", "text", "document", "start_index", "end_index"),
-)
-LINE_NAMES = {"question": ("question", "user_input"), "context": ("context", "retrieved_contexts")}  # ragas: the second ones
+RECORDS = {  # where a tool's record has its text, document, first and last characters; a dot goes inside
+    "Atelier": ("text", "document", "start_char", "end_char"),
+    "LangChain": ("page_content", "metadata.source", "metadata.start_index", ""),
+    "LlamaIndex": ("text", "ref_doc_id", "start_char_idx", "end_char_idx"),
+    "LlamaIndex, to_dict": ("text", "relationships.1.node_id", "start_char_idx", "end_char_idx"),
+    "Haystack": ("content", "meta.source_id", "meta.split_idx_start", ""),
+    "Haystack, flat": ("content", "source_id", "split_idx_start", ""),
+    "Chonkie, semchunk": ("text", "document", "start_index", "end_index"),
+}
+WRAPPERS = ("kwargs", "node")  # a record in a record: LangChain's to_json, LlamaIndex's nodes with a score
+QUESTION_NAMES, CONTEXT_NAMES = ("question", "user_input"), ("context", "retrieved_contexts")  # then ragas's
+BLANK = b"\xef\xbb\xbf \t\r\n\v\f"  # a BOM's bytes, and those of white space
 
 
 class Delivery(namedtuple("Delivery", "context hits")):
-    """What a file says that an engine sent: [(Passage, words kept)], [Passage] as found, None when not told."""
+    """What a file says that an engine sent, [(Passage, words kept)], and found, [Passage] or None."""
 
 
-def look_up(record: Mapping[str, Any], path: Optional[str]) -> Any:
-    """The value at a dotted path; None when there is none."""
-    for name in path.split(".") if path else ():
-        record = record.get(name) if isinstance(record, dict) else None
-    return record if path else None
+class Corpus:
+    """What records may come from, by name: a case's documents and questions, and its variants' passages.
 
-
-def field(record: Mapping[str, Any], role: str) -> Any:
-    """The value that plays a role in a record, whatever the tool."""
-    return next((value for row in ROWS for value in [look_up(record, getattr(row, role))] if value is not None), None)
-
-
-class Sources:
-    """What records may come from: the documents of a case and the passages of its variants, cut when first asked for."""
+    cutting_of(variant id) is a Cutting; warnings gathers sentences on files that are read all the same.
+    """
 
     def __init__(self, case: Case, cutting_of: Callable[[str], Cutting]):
-        self.case = case
-        self.cutting = cutting_of
-        self.texts = FoldedTexts(case.documents)
+        self.case, self.cutting_of, self.texts = case, cutting_of, FoldedTexts(case.documents)
         self.questions = {question.id: question for question in case.questions}
-        self.by_text = {" ".join(question.text.split()): question.id for question in case.questions}
+        self.asked = by_name((question.text, name) for name, question in self.questions.items())
+        self.files = by_name((document.file, document.id) for document in case.documents.values()
+                             if document.file)
         self.warnings: List[str] = []
-        self.names = {**{document.file: id for id, document in case.documents.items() if document.file}, **{id: id for id in case.documents}}
+        self.explained = 0
 
-    def document(self, name: Any) -> Document:
-        if not isinstance(name, str) or name not in self.names:
-            raise AtelierError("document {} inconnu. {}".format(shown(name), suggestion(str(name), self.names)))
-        return self.case.documents[self.names[name]]
+    def explain(self, explanation: Callable[..., str], *values: Any) -> str:
+        """What mends a fault; nothing for the faults beyond those that are shown."""
+        self.explained += 1
+        return explanation(*values) if self.explained <= LISTED_FAULTS else ""
+
+    def find(self, unknown: str, name: Any, ids: Iterable[str],
+             others: Mapping[str, Sequence[str]] = {}) -> str:
+        """The id that a name stands for: an id, else another name, that of one thing alone."""
+        text = name if isinstance(name, str) else ""
+        found = [text] if text in ids else others.get(" ".join(text.split()), ())
+        if not found:
+            mend = self.explain(suggestion, str(name), dict.fromkeys([*ids, *others]))
+            raise AtelierError("{}. {}".format(unknown.format(shown(name)), mend))
+        if len(found) > 1:
+            raise AtelierError("{} est le nom commun de {} ; donnez l'identifiant.".format(
+                shown(name), " et ".join(map(shown, found))))
+        return found[0]
 
     def passage(self, name: Any) -> Passage:
-        """`fixe_48_0/frais#0003`."""
-        ids = [variant.id for variant in self.case.variants]
-        variant = next((id for id in ids if str(name).startswith(id + "/")), None)
-        if variant is None and isinstance(name, str) and "/" in name:
-            raise AtelierError("variante {} inconnue. {}".format(shown(name.split("/")[0]), suggestion(name.split("/")[0], ids)))
+        """`fixe_48_0/frais#0003`; where the ids of several variants fit, the longest is meant."""
+        text, variants = name if isinstance(name, str) else "", [variant.id for variant in self.case.variants]
+        variant = max((known for known in variants if text.startswith(known + "/")), key=len, default=None)
+        if variant is None and "/" in text:
+            self.find("variante {} inconnue", text.split("/")[0], variants)
         if variant is None:
-            raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans --export.".format(shown(name)))
-        by_id = self.cutting(variant).by_id
-        id = name[len(variant) + 1:]
-        if id not in by_id:
-            raise AtelierError("passage {} inconnu de la variante {}. {}".format(shown(id), shown(variant), suggestion(id, by_id)))
-        return by_id[id]._replace(id=name)
+            raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans "
+                               "--export.".format(shown(name)))
+        passages = self.cutting_of(variant).by_id
+        unknown = "passage {{}} inconnu de la variante {}".format(shown(variant))
+        return passages[self.find(unknown, text[len(variant) + 1:], passages)]._replace(id=text)
 
 
-def resolve(record: Any, sources: Sources) -> Tuple[Passage, int]:
-    """(passage, words kept) of a record; AtelierError (a sentence without file) when it is not what it says."""
+def by_name(pairs: Iterable[Tuple[str, str]]) -> Dict[str, List[str]]:
+    """{name, white space folded: the ids of all that bear it}."""
+    names: Dict[str, List[str]] = {}
+    for name, bearer in pairs:
+        names.setdefault(" ".join(name.split()), []).append(bearer)
+    return names
+
+
+def look_up(record: Any, path: str) -> Any:
+    """The value at a dotted path; None when there is none."""
+    for name in path.split("."):
+        record = record.get(name) if isinstance(record, dict) else None
+    return record
+
+
+def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
+    """(passage, words kept) of a record; AtelierError (a sentence without file) when it lies."""
     record = {"text": record} if isinstance(record, str) else record
     if not isinstance(record, dict):
         raise AtelierError("passage attendu : un texte ou un objet ; trouvé : {}.".format(shown(record)))
-    text, heading = field(record, "text"), record.get("heading") or ""
+    for wrapper in WRAPPERS:
+        if isinstance(record.get(wrapper), dict):
+            record = {**record[wrapper], **record}
+    text, name, *limits = (
+        next((value for path in paths for value in [look_up(record, path)] if value is not None), None)
+        for paths in zip(*RECORDS.values()))
+    heading = record.get("heading") or ""
     if text is not None and not (isinstance(text, str) and text.strip()):
         raise AtelierError("texte attendu, non vide ; trouvé : {}.".format(shown(text)))
     if not isinstance(heading, str):
         raise AtelierError("« heading » attend un texte ; trouvé : {}.".format(shown(heading)))
     if "passage" in record:
-        passage = sources.passage(record["passage"])
-        return passage, passage.words if text is None else count_prefix(text, passage, sources)
-    name = field(record, "document")
+        passage = corpus.passage(record["passage"])
+        return passage, passage.words if text is None else count_prefix(text, passage, corpus)
     if name is None and text is None:
         raise AtelierError("ni « passage », ni « document », ni texte : d'où vient ce passage ?")
-    document = None if name is None else sources.document(name)
-    limits = find_limits(record, document, text)
-    if limits is None:
-        document, limits = locate_text(text, document, sources)
-    passage = make_passage(document, "{}:{}-{}".format(document.id, *limits), *limits, heading)
+    document = None if name is None else corpus.case.documents[
+        corpus.find("document {} inconnu", name, corpus.case.documents, corpus.files)]
+    in_words = limits == [None, None] and not {"start", "end"}.isdisjoint(record)
+    if in_words:
+        limits = [record.get("start"), record.get("end")]
+    if text is not None and (limits[0] in (None, -1) or limits == [0, 0]):  # unknown
+        document, start, end = locate_text(text, document, corpus)
+    elif document is None:
+        raise AtelierError("des positions sans document ; ajoutez « document ».")
+    else:
+        start, end = check_limits(*limits, in_words, document, text, corpus)
+    passage = make_passage(document, "{}:{}-{}".format(document.id, start, end), start, end, heading)
     return passage, passage.words
 
 
-def count_prefix(text: str, passage: Passage, sources: Sources) -> int:
+def count_prefix(text: str, passage: Passage, corpus: Corpus) -> int:
     """How many words of a passage a text keeps, which must be its first ones."""
-    words, whole = text.split(), text_of(sources.case.documents, passage).split()
+    words, whole = text.split(), text_of(corpus.case.documents, passage).split()
     if words != whole[:len(words)]:
-        raise AtelierError("ce texte n'est pas le début du passage {} : {}.".format(shown(passage.id), shown(text)))
+        raise AtelierError("ce texte n'est pas le début du passage {} : {}.".format(
+            shown(passage.id), shown(text)))
     return len(words)
 
 
-def find_limits(record: Mapping[str, Any], document: Optional[Document], text: Optional[str]) -> Optional[Tuple[int, int]]:
-    """The (start, end) characters that a record tells, checked against its text; None when they are unknown."""
-    start, end, unit, length = field(record, "start"), field(record, "end"), "caractères", len(document.text) if document else 0
-    if start is None and end is None and {"start", "end"} & set(record):
-        start, end, unit, length = record.get("start"), record.get("end"), "mots", len(document.starts) if document else 0
-    if text is not None and (start in (None, -1) or (start, end) == (0, 0)):
-        return None
-    if document is None:
-        raise AtelierError("des positions sans document ; ajoutez « document ».")
-    if end is None and text is not None and unit == "caractères":
-        end = start + len(text) if type(start) is int else None
-    if not (type(start) is type(end) is int and 0 <= start < end):
-        raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(shown(start), shown(end)))
-    if end > length and (text is None or not explain_positions(text, document.text, start, field(record, "end"))):
-        raise AtelierError("positions {} à {} hors du document {}, qui compte {} {}.".format(start, end, shown(document.id), length, unit))
-    if unit == "mots":
-        start, end = document.starts[start], document.ends[end - 1]
-    if text is not None and text.split() != document.text[start:end].split():
-        raise AtelierError("le texte {} n'est pas celui des positions {} à {} de {} : {}. {}".format(
-            shown(text), start, end, shown(document.id), shown(document.text[start:end]),
-            explain_positions(text, document.text, start, field(record, "end"))).rstrip())
-    return start, end
+def check_limits(start: Any, end: Any, in_words: bool, document: Document, text: Optional[str],
+                 corpus: Corpus) -> Tuple[int, int]:
+    """The (start, end) characters that positions tell; AtelierError when they are not those of the text."""
+    last = start + len(text) if end is None and text and not in_words and type(start) is int else end
+    if not (type(start) is type(last) is int and 0 <= start < last):
+        raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(
+            shown(start), shown(last)))
+    length, unit = (len(document.starts), "mots") if in_words else (len(document.text), "caractères")
+    problem = "positions {} à {} hors du document {}, qui compte {} {}.".format(
+        start, last, shown(document.id), length, unit)
+    if last <= length:
+        limits = (document.starts[start], document.ends[last - 1]) if in_words else (start, last)
+        there = document.text[slice(*limits)]
+        if text is None or text.split() == there.split():
+            return limits
+        problem = "le texte {} n'est pas celui des positions {} à {} de {} : {}.".format(
+            shown(text), start, last, shown(document.id), shown(there))
+    if text and not in_words:
+        problem += " " + corpus.explain(explain_positions, text, document.text, start, end)
+    raise AtelierError(problem.rstrip())
 
 
-def locate_text(text: str, document: Optional[Document], sources: Sources) -> Tuple[Document, Tuple[int, int]]:
-    """The one place of a text, white space folded, edges anywhere, in a document or in the whole corpus."""
+def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tuple[Document, int, int]:
+    """The one place of a text: (document, start, end); white space is folded, its edges may cut a word."""
     needle, places = " ".join(text.split()), []
-    for each in [document] if document else sources.case.documents.values():
-        folded = sources.texts[each.id]
-        at = folded.text.find(needle)
-        while at >= 0 and len(places) <= LISTED_PLACES:
-            places.append((each, at))
-            at = folded.text.find(needle, at + 1)
+    for home in [document] if document else corpus.case.documents.values():
+        folded = corpus.texts[home.id].text
+        places += [(home, at) for at in {folded.find(needle), folded.rfind(needle)} if at >= 0]
     where = "dans {}".format(shown(document.id)) if document else "dans le corpus"
-    if not places:
-        raise AtelierError("le texte {} n'est pas {}. {}".format(shown(text), where, explain_absence(needle, sources.texts[document.id]) if document
-                                                             else "Les mots ajoutés devant vont dans « heading »."))
     if len(places) > 1:
-        raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(shown(text), where))
-    (found, at), (folded, end) = places[0], (sources.texts[places[0][0].id], places[0][1] + len(needle))
-    first, last = bisect_right(folded.starts, at) - 1, bisect_right(folded.starts, end - 1) - 1
-    return found, (found.starts[first] + at - folded.starts[first], found.starts[last] + end - folded.starts[last])
+        raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(
+            shown(text), where))
+    if not places:
+        mend = "Les mots ajoutés devant vont dans « heading »."
+        if document:
+            mend = corpus.explain(explain_absence, needle, corpus.texts[document.id])
+        raise AtelierError("le texte {} n'est pas {}. {}".format(shown(text), where, mend))
+    home, first = places[0]
+    starts, limits = corpus.texts[home.id].starts, []
+    for at in (first, first + len(needle) - 1):
+        word = bisect_right(starts, at) - 1
+        limits.append(home.starts[word] + at - starts[word])
+    return home, limits[0], limits[1] + 1
 
 
-def read_contexts(lines: Iterable[bytes], name: str, sources: Sources, taken: Iterable[str]) -> Dict[str, Dict[str, Delivery]]:
-    """{engine: {question id: Sent}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
+def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
+                  taken: Iterable[str]) -> Dict[str, Dict[str, Delivery]]:
+    """{engine: {question id: Delivery}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
 
     taken: the names that no engine may bear.  Raises AtelierError with all the faults of the file.
     """
-    faults, engines = Faults(name), {}
+    faults, engines, ranking = Faults(name), {}, []
     stem = os.path.splitext(os.path.basename(name))[0]
     for place, value in parse_lines(lines, faults):
-        if isinstance(value, Run):
-            engines.setdefault(stem, {}).update(read_run(value, sources, faults))
-            continue
-        read = read_line(value, place, stem, sources, faults)
-        if read:
-            engine, question, sent = read
-            if question in engines.setdefault(engine, {}):
-                faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(shown(question), shown(engine)))
-            engines[engine][question] = sent
-    sound = not faults.told
-    for engine, sent in engines.items():
-        if engine in taken:
-            faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; donnez-lui-en un autre.".format(shown(engine)))
-        absent = [shown(question.id) for question in sources.case.questions if question.answerable and question.id not in sent]
-        if absent and sound:
-            faults.add("", "moteur {} : aucune ligne pour {} ; ajoutez-la, fût-elle de contexte vide.".format(
-                shown(engine), ", ".join(absent[:5]) + (", …" if len(absent) > 5 else "")))
+        if isinstance(value, tuple):
+            ranking.append((place, value))
+        elif sound(value, "object", place, faults) is not UNSOUND:
+            read_line(value, place, stem, corpus, engines, faults)
+    if ranking:
+        engines[stem] = read_ranking(ranking, corpus, faults)
     if not engines and not faults.told:
         faults.add("", "aucune ligne ; donnez un objet par ligne, une liste JSON ou un classement TREC.")
+    sound_lines = not faults.told
+    for engine, deliveries in engines.items():
+        if engine in taken:
+            faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; "
+                           "donnez-lui-en un autre.".format(shown(engine)))
+        absent = [shown(question.id) for question in corpus.case.questions
+                  if question.answerable and question.id not in deliveries]
+        if absent and sound_lines:
+            faults.add("", "moteur {} : aucune ligne pour {} ; ajoutez-la, fût-elle de contexte vide.".format(
+                shown(engine), some(absent)))
     faults.check()
     return engines
 
 
-class Run(namedtuple("Run", "lines")):
-    """The (place, columns) of a TREC run."""
-    __slots__ = ()
-
-
 def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, Any]]:
-    """The (place, value) of each record of a file, one at a time; a TREC run is one value."""
-    filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    number, line = next(filled, (0, b""))
-    start = line.lstrip(b"\xef\xbb\xbf \t")[:1]
-    if start == b"[":
+    """The (place, value) of each record of a file, one at a time; a TREC line is a tuple of columns."""
+    lines, head = iter(lines), []
+    for line in lines:
+        head.append(line)
+        if line.strip(BLANK):
+            break
+    form = head[-1].lstrip(BLANK)[:1] if head else b""
+    if form == b"[":
         try:
-            tree = parse_json(decode(b"\n" * (number - 1) + line + b"".join(line for _, line in filled)))
+            tree = parse_json(decode(b"".join(chain(head, lines))))
         except AtelierError as error:
             faults.extend("", error)
             return
         check_tree(tree, faults)
         yield from (("[{}]".format(number), value) for number, value in enumerate(tree))
         return
-    columns = []
-    for number, line in chain([(number, line)] if number else (), filled):
-        place = "ligne {}".format(number)
+    for number, line in enumerate(chain(head, lines), 1):
+        if not line.strip(BLANK):
+            continue
+        place, text = "ligne {}".format(number), ""
         try:
-            text = ""
             text = decode(line).strip()
-            value = parse_json(text) if start == b"{" else columns.append((place, text.split()))
+            value = parse_json(text) if form == b"{" else tuple(text.split())
         except AtelierError as error:
-            cause = str(error).replace("ligne 1, ", "") if "JSON" in str(error) else "ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."
-            faults.add(place, cause + (" Un objet tient sur une ligne, ou dans une liste." if text == "{" else ""))
+            cause = re.sub("octet.*?: |ligne 1, ", "", str(error), count=1)
+            faults.add(place, cause + " Un objet tient sur une ligne, ou dans une liste." * (text == "{"))
             if text == "{":
                 return
             continue
-        if start == b"{":
-            check_tree(value, faults, place)
-            yield place, value
-    if columns:
-        yield "", Run(columns)
+        check_tree(value, faults, place)
+        yield place, value
 
 
-def read_line(value: Any, place: str, stem: str, sources: Sources, faults: Faults) -> Optional[Tuple[str, str, Delivery]]:
-    """(engine, question id, what was sent) of a line; None, and faults, when it is not sound."""
-    if not isinstance(value, dict):
-        faults.add(place, "attendu : un objet, entre accolades ; trouvé : {}.".format(shown(value)))
-        return None
-    found = {role: next((value[name] for name in names if name in value), None) for role, names in LINE_NAMES.items()}
-    engine, before = value.get("engine", stem), len(faults.told)
-    question = found["question"]
-    if "question" not in value and isinstance(question, str):
-        question = sources.by_text.get(" ".join(question.split()), question)
+def read_line(line: Mapping[str, Any], place: str, stem: str, corpus: Corpus,
+              engines: Dict[str, Dict[str, Delivery]], faults: Faults) -> None:
+    """Put what a line says that an engine (stem by default) sent among what engines sent, if it is sound."""
+    before, engine, question = len(faults.told), line.get("engine", stem), ""
+    asked, sent = (next((name for name in names if name in line), names[0])
+                   for names in (QUESTION_NAMES, CONTEXT_NAMES))
     if not (isinstance(engine, str) and engine.strip()):
         faults.add(place, "« engine » attend un texte ; trouvé : {}.".format(shown(engine)))
-    if not isinstance(question, str) or question not in sources.questions:
-        faults.add(place, "question {} inconnue. {}".format(
-            shown(question), suggestion(str(question), sources.questions if "question" in value else sources.by_text)))
-    passages = {}
-    for key, records in (("context", found["context"]), ("hits", value.get("hits"))):
-        if key == "context" and not set(LINE_NAMES["context"]) & set(value):
-            faults.add(place, "la clé « context » manque ; ajoutez-la.")
-            continue
-        if not isinstance(records, list) and not (key == "hits" and records is None):
-            faults.add(place, "« {} » attend une liste ; trouvé : {}.".format(key, shown(records)))
-            continue
-        passages[key] = None if records is None else []
-        for number, record in enumerate(records or ()):
-            try:
-                passages[key].append(resolve(record, sources))
-            except AtelierError as error:
-                faults.extend("{} : {}[{}]".format(place, key, number), error)
+    try:
+        texts = corpus.asked if asked != "question" else {}
+        question = corpus.find("question {} inconnue", line.get(asked), corpus.questions, texts)
+    except AtelierError as error:
+        faults.extend(place, error)
+    if sent not in line:
+        faults.add(place, "la clé « context » manque ; ajoutez-la.")
+    context = read_passages(line.get(sent, []), sent, place, corpus, faults)
+    hits = line.get("hits")
+    if hits is not None:
+        hits = [passage for passage, _ in read_passages(hits, "hits", place, corpus, faults)]
     if len(faults.told) > before:
-        return None
-    return engine, question, Delivery(passages["context"], passages["hits"] and [passage for passage, _ in passages["hits"]])
+        return
+    if question in engines.setdefault(engine, {}):
+        faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(
+            shown(question), shown(engine)))
+    engines[engine][question] = Delivery(context, hits)
 
 
-def read_run(run: Run, sources: Sources, faults: Faults) -> Dict[str, Delivery]:
-    """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank; the context is assembled here."""
-    found: Dict[str, List[Tuple[float, int, Passage]]] = {}
-    for place, columns in run.lines:
+def read_passages(records: Any, key: str, place: str, corpus: Corpus,
+                  faults: Faults) -> List[Tuple[Passage, int]]:
+    """The (passage, words kept) of the records of a line's key."""
+    if not isinstance(records, list):
+        faults.add(place, "« {} » attend une liste ; trouvé : {}.".format(key, shown(records)))
+        return []
+    passages = []
+    for number, record in enumerate(records):
         try:
-            question, _, passage, rank, score, _ = columns
-            ranked = -float(score), int(rank), sources.passage(passage)
-            if not abs(ranked[0]) < float("inf"):
+            passages.append(read_passage(record, corpus))
+        except AtelierError as error:
+            faults.extend("{} : {}[{}]".format(place, key, number), error)
+    return passages
+
+
+def read_ranking(rows: Iterable[Tuple[str, Sequence[str]]], corpus: Corpus,
+                 faults: Faults) -> Dict[str, Delivery]:
+    """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank.
+
+    The context is assembled here, with the case's top_k and budget.
+    """
+    found: Dict[str, Dict[str, Tuple[float, int, Passage]]] = {}
+    for place, columns in rows:
+        try:
+            question, _, name, rank, score, _ = columns
+            entry = -float(score), int(rank), corpus.passage(name)
+            if not abs(entry[0]) < float("inf"):
                 raise ValueError(score)
+            ranked = found.setdefault(corpus.find("question {} inconnue", question, corpus.questions), {})
+            if name in ranked:
+                raise AtelierError("passage {} donné deux fois pour {} ; gardez-en un.".format(
+                    shown(name), shown(question)))
+            ranked[name] = entry
         except ValueError:
-            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : {}.".format(
-                shown(" ".join(columns))))
-            continue
+            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette"
+                              " ; trouvé : {}.".format(shown(" ".join(columns))))
         except AtelierError as error:
             faults.extend(place, error)
-            continue
-        if question not in sources.questions:
-            faults.add(place, "question {} inconnue. {}".format(shown(question), suggestion(question, sources.questions)))
-        elif any(ranked[2].id == other.id for _, _, other in found.setdefault(question, [])):
-            faults.add(place, "passage {} donné deux fois pour {} ; gardez-en un.".format(shown(passage), shown(question)))
-        else:
-            found[question].append(ranked)
-    sent = {}
-    for question, ranked in found.items():
-        if sorted(ranked, key=lambda each: each[:2]) != sorted(ranked, key=lambda each: each[1]):
-            sources.warnings.append("question {} : les rangs du classement contredisent ses scores ; ce sont les scores qui font foi, "
-                                    "le plus grand d'abord.".format(shown(question)))
-        hits = [passage for _, _, passage in sorted(ranked, key=lambda each: each[:2])][:sources.case.settings.top_k]
-        kept = assemble([passage.words for passage in hits], sources.case.settings.budget_words)
-        sent[question] = Delivery([(passage, words) for passage, words in zip(hits, kept) if words], hits)
-    return sent
+    deliveries, settings = {}, corpus.case.settings
+    for question, entries in found.items():
+        ranked = sorted(entries.values(), key=lambda entry: entry[:2])
+        if any(one[1] > other[1] for one, other in zip(ranked, ranked[1:])):
+            corpus.warnings.append("question {} : les rangs du classement contredisent ses scores ; ce sont "
+                                   "les scores qui font foi, le plus grand d'abord.".format(shown(question)))
+        hits = [passage for _, _, passage in ranked[:settings.top_k]]
+        kept = assemble([passage.words for passage in hits], settings.budget_words)
+        context = [(passage, words) for passage, words in zip(hits, kept) if words]
+        deliveries[question] = Delivery(context, hits)
+    return deliveries
 
 
 def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
-    """What an engine sent for a question, as the evaluator takes it; its ranks are its own, whatever per_document."""
-    context = [Hit(rank, passage, None, words) for rank, (passage, words) in enumerate(delivery.context, 1)]
-    spans = kept_spans({passage.id: passage for passage, _ in delivery.context},
-                       [(passage.id, words) for passage, words in delivery.context])
-    merged: Dict[str, List[Span]] = {}
+    """What an engine sent for a question, as the evaluator takes it; its ranks ignore per_document."""
+    sent: Dict[str, List[Span]] = {}
+    spans = [kept_span(*part) for part in delivery.context]
     for span in union(span for span in spans if span.start < span.end):
-        merged.setdefault(span.document, []).append(span)
+        sent.setdefault(span.document, []).append(span)
 
-    def count_kept(span):
-        shared = overlapping(merged.get(span.document, ()), span.start, span.end)
-        return sum(min(span.end, part.end) - max(span.start, part.start) for part in shared)
-    hits = None if delivery.hits is None else [Hit(rank, passage, None, count_kept(passage.span))
+    def sent_words(passage):
+        _, start, end = passage.span
+        return sum(min(end, part.end) - max(start, part.start)
+                   for part in overlapping(sent.get(passage.span.document, ()), start, end))
+    hits = None if delivery.hits is None else [Hit(rank, passage, None, sent_words(passage))
                                                for rank, passage in enumerate(delivery.hits, 1)]
+    context = [Hit(rank, passage, None, words) for rank, (passage, words) in enumerate(delivery.context, 1)]
     question = question._replace(per_document=None)
     return Sent(question, filters_in_force(case, question), None, None, hits, context, None, None)
 
@@ -2841,156 +2901,146 @@ def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
 def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterator[str]:
     """A JSON line for each passage of each variant, for another engine to index exactly these."""
     for variant in case.variants:
-        for name, passages in cutting_of(variant.id).by_document.items():
-            document = case.documents[name]
-            for passage in passages:
-                sections = sections_of(document, passage)
-                yield encode({
-                    "id": "{}/{}".format(variant.id, passage.id), **passage.span._asdict(), "start_char": passage.start, "end_char": passage.end,
-                    "text": text_of(case.documents, passage), "title": document.label,
-                    "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
+        for passage in cutting_of(variant.id).by_id.values():
+            document = case.documents[passage.span.document]
+            sections = sections_of(document, passage)
+            yield encode({
+                "id": "{}/{}".format(variant.id, passage.id), **passage.span._asdict(),
+                "start_char": passage.start, "end_char": passage.end,
+                "text": text_of(case.documents, passage), "title": document.label,
+                "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
 # --- 16. Citations: a register to three fractions -------------------------------------------------
 
-RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit", "irrelevant": "hors sujet",
-             "review": "à relire"}  # human judgements: none is inferred
+RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit",
+             "irrelevant": "hors sujet", "review": "à relire"}  # human judgements: none is inferred
 VERDICTS = {"supported": "soutenue", "review": "à relire", "unsupported": "non soutenue"}
-CLAIMS = {"supported": "Affirmations soutenues", "review": "Affirmations à relire", "unsupported": "Affirmations non soutenues"}
-STATUSES = {"source_missing": "source inconnue", "not_in_context": "hors du contexte", "revision_mismatch": "autre révision",
-            "content_mismatch": "autre texte", "valid": "valide"}
-FRACTIONS = (("claim_support", "affirmations soutenues"), ("citation_usefulness", "citations valides qui soutiennent"),
+CLAIMS = {"supported": "Affirmations soutenues", "review": "Affirmations à relire",
+          "unsupported": "Affirmations non soutenues"}
+STATUSES = {"source_missing": "source inconnue", "not_in_context": "hors du contexte",
+            "revision_mismatch": "autre révision", "content_mismatch": "autre texte", "valid": "valide"}
+FRACTIONS = (("claim_support", "affirmations soutenues"),
+             ("citation_usefulness", "citations valides qui soutiennent"),
              ("structural_validity", "citations valides"))
 
 
-class Source(namedtuple("Source", "revision text given")):
-    """A passage of a register: given tells that it was in the context."""
-    __slots__ = ()
-
-
-class Citation(namedtuple("Citation", "passage revision text relation status same_content duplicate")):
-    """A claim's citation, judged; same_content (None but for a revision_mismatch) tells whether only the number changed."""
-    __slots__ = ()
-
-
-def same_text(one: str, other: str) -> bool:
-    """To the letter, line ends apart."""
-    return one.splitlines() == other.splitlines()
-
-
-def judge_citation(sources: Mapping[str, Source], passage: str, revision: Any, text: str) -> Tuple[str, Optional[bool]]:
-    """(status, same_content): the first status that holds."""
-    source = sources.get(passage)
-    if source is None or not source.given:
-        return "source_missing" if source is None else "not_in_context", None
-    same = same_text(source.text, text)
-    if source.revision != revision:
-        return "revision_mismatch", same
-    return "valid" if same else "content_mismatch", None
-
-
-def judge_claim(citations: Iterable[Citation]) -> str:
-    """supported by a valid citation that supports; else review when a valid one is under review; else unsupported."""
-    relations = {citation.relation for citation in citations if citation.status == "valid"}
-    return "supported" if "supports" in relations else "review" if "review" in relations else "unsupported"
-
-
 def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Dict[str, Any]:
-    """The `citations` of a register's report; name is the file's, read gives the bytes of a report that it names.
+    """The `citations` of a register's report; name is the file's, read gives the bytes of one that it names.
 
     Raises AtelierError with all the faults of the file.
     """
     faults = Faults(name)
     register = read_tree(data, "register", faults)
-    sources = read_sources(register, read, faults)
-    claims = [(claim.get("id"), read_citations(claim, sources, faults)) for claim in register.get("claims", ())]
+    known = read_given(register, read, faults)
+    claims = [(claim.get("id"), read_citations(claim, known, faults)) for claim in register.get("claims", ())]
     faults.check()
     return {"file": os.path.basename(name), "sha256": sha256(data), **count_citations(claims)}
 
 
-def read_sources(register: Found, read: Callable[[str], bytes], faults: Faults) -> Dict[str, Source]:
-    """The passages of a register by id, from its own list or from a report's context."""
+def read_given(register: Found, read: Callable[[str], bytes],
+               faults: Faults) -> Dict[str, Tuple[Any, str, bool]]:
+    """{passage id: (revision, text, whether it was sent)}, from a register's own lists or from a report."""
     if "context_from" in register.given:
         if register.given & {"passages", "context"}:
             faults.add("context_from", "remplace « passages » et « context » ; ôtez-les.")
-        return read_report_context(register.get("context_from", {}), read, faults)
+        return read_context(register.get("context_from", {}), read, faults)
     for key in ("passages", "context"):
         if key not in register.given:
             faults.add("", "la clé {} manque, ou « context_from ».".format(shown(key)))
-    sources = {item["id"]: Source(item.get("revision"), item["text"], item["id"] in register.get("context", ()))
-               for item in register.get("passages", ()) if {"id", "text"} <= set(item)}
+    sent = frozenset(register.get("context", ()))
+    known = {item["id"]: (item.get("revision"), item["text"], item["id"] in sent)
+             for item in register.get("passages", ()) if {"id", "text"} <= set(item)}
     for number, name in enumerate(register.get("context", ())):
-        if name not in sources:
-            faults.add("context[{}]".format(number), "passage {} inconnu.".format(shown(name)), name, sources)
-    return sources
+        if name not in known:
+            faults.add("context[{}]".format(number), "passage {} inconnu.".format(shown(name)), name, known)
+    return known
 
 
-def read_report_context(origin: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Source]:
-    """The passages that a report found for a question, with the words that the budget let through."""
+def read_context(origin: Mapping[str, str], read: Callable[[str], bytes],
+                 faults: Faults) -> Dict[str, Tuple[Any, str, bool]]:
+    """The passages that a report found for a question; those sent, as the budget let them through."""
     if len(origin) < 3:
         return {}
     try:
-        found = read_report(read(origin["report"]), origin["report"])
+        found = read_report(read(origin["report"]), "")
     except AtelierError as error:
         faults.extend("context_from.report ({})".format(origin["report"]), error)
         return {}
-    for key, listed in (("variant", "variants"), ("question", "questions")):
-        known = {item["id"]: item for item in found[listed]}
+    for key in ("variant", "question"):
+        known = {part["id"]: part for part in found[key + "s"]}
         if origin[key] not in known:
-            faults.add("context_from." + key, "{} inconnu du rapport.".format(shown(origin[key])), origin[key], known)
+            problem = "{} inconnu du rapport.".format(shown(origin[key]))
+            faults.add("context_from." + key, problem, origin[key], known)
             return {}
         found = known[origin[key]]
-    dropped = {hit["passage"]: Source(None, hit["text"], False) for hit in found["hits_before_budget"] or ()}
-    return {**dropped, **{kept["passage"]: Source(None, kept["text"], True) for kept in found["context"]}}
+    return {part["passage"]: (None, part["text"], key == "context")
+            for key in ("hits_before_budget", "context") for part in found[key] or ()}
 
 
-def read_citations(claim: Found, sources: Mapping[str, Source], faults: Faults) -> List[Citation]:
-    """A claim's citations, judged; one that repeats another is a duplicate, and a fault when it changes the relation."""
-    citations: Dict[Tuple[str, Any, str], Citation] = {}
-    judged = []
+def read_citations(claim: Found, known: Mapping[str, Tuple[Any, str, bool]],
+                   faults: Faults) -> List[Dict[str, Any]]:
+    """A claim's citations, as the report has them; one that repeats another must have its relation."""
+    relations: Dict[Tuple[str, Any, str], str] = {}
+    citations = []
     for item in claim.get("citations", ()):
-        if item.get("relation", "review") not in RELATIONS:
+        relation = item.get("relation", "review")
+        if relation not in RELATIONS:
             faults.add(item.place + ".relation", "relation {} inconnue. Possibles : {}.".format(
-                shown(item["relation"]), ", ".join("{} ({})".format(*pair) for pair in RELATIONS.items())))
+                shown(relation), ", ".join("{} ({})".format(*pair) for pair in RELATIONS.items())))
         if not {"passage", "text", "relation"} <= set(item):
             continue
         key = item["passage"], item.get("revision"), item["text"]
-        first = citations.get(key)
-        if first and first.relation != item["relation"]:
-            faults.add(item.place, "même citation qu'une autre de cette affirmation, avec une autre relation ({} et {}) ; choisissez.".format(
-                first.relation, item["relation"]))
-        citation = Citation(*key, item["relation"], *judge_citation(sources, *key), duplicate=bool(first))
-        citations.setdefault(key, citation)
-        judged.append(citation)
-    return judged
+        duplicate, first = key in relations, relations.setdefault(key, relation)
+        if first != relation:
+            faults.add(item.place, "même citation qu'une autre de cette affirmation, avec une autre relation "
+                                   "({} et {}) ; choisissez.".format(first, relation))
+        citations.append({"passage": key[0], "revision": key[1], **assess(*key[1:], known.get(key[0])),
+                          "relation": relation, "duplicate": duplicate})
+    return citations
 
 
-def count_citations(claims: Sequence[Tuple[str, Sequence[Citation]]]) -> Dict[str, Any]:
-    """Three fractions that are never merged, and what they are made of."""
-    distinct = [citation for _, citations in claims for citation in citations if not citation.duplicate]
-    valid = [citation for citation in distinct if citation.status == "valid"]
+def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> Dict[str, Any]:
+    """A citation's status, the first that holds; with another revision, whether the text is the same."""
+    if not given:
+        return {"status": "source_missing"}
+    known_revision, known_text, sent = given
+    same = known_text.splitlines() == text.splitlines()  # to the letter, line ends apart
+    if sent and revision != known_revision:
+        return {"status": "revision_mismatch", "same_content": same}
+    return {"status": "not_in_context" if not sent else "valid" if same else "content_mismatch"}
+
+
+def count_citations(found: Iterable[Tuple[str, Sequence[Mapping[str, Any]]]]) -> Dict[str, Any]:
+    """Three fractions that are never merged, and what they are made of: the (id, citations) of each claim.
+
+    A claim is supported when a valid citation supports it, else under review when a valid one is.
+    """
+    claims = []
+    for name, citations in found:
+        relations = {citation["relation"] for citation in citations if citation["status"] == "valid"}
+        verdict = "supported" if "supports" in relations else "review" if "review" in relations else ""
+        claims.append({"id": name, "verdict": verdict or "unsupported", "citations": citations})
+    cited = [(claim["id"], citation) for claim in claims for citation in claim["citations"]]
+    distinct = [pair for pair in cited if not pair[1]["duplicate"]]
+    valid = [pair for pair in distinct if pair[1]["status"] == "valid"]
+    supporting = [pair for pair in valid if pair[1]["relation"] == "supports"]
     return {
-        "claim_support": fraction(sum(judge_claim(citations) == "supported" for _, citations in claims), len(claims)),
-        "citation_usefulness": fraction(sum(citation.relation == "supports" for citation in valid), len(distinct)),
-        "structural_validity": fraction(len(valid), len(distinct)),
-        "claims": [{"id": id, "verdict": judge_claim(citations), "citations": [describe_citation(citation) for citation in citations]}
-                   for id, citations in claims],
-        "duplicates": [{"claim": id, "passage": citation.passage, "revision": citation.revision}
-                       for id, citations in claims for citation in citations if citation.duplicate],
-        "uncited": [id for id, citations in claims if not citations],
-        "open_reviews": [{"claim": id, "passage": citation.passage} for id, citations in claims for citation in citations
-                         if citation.relation == "review" and citation.status == "valid" and not citation.duplicate],
+        "claim_support": fraction([claim for claim in claims if claim["verdict"] == "supported"], claims),
+        "citation_usefulness": fraction(supporting, distinct),
+        "structural_validity": fraction(valid, distinct),
+        "claims": claims,
+        "duplicates": [{"claim": name, "passage": citation["passage"], "revision": citation["revision"]}
+                       for name, citation in cited if citation["duplicate"]],
+        "uncited": [claim["id"] for claim in claims if not claim["citations"]],
+        "open_reviews": [{"claim": name, "passage": citation["passage"]} for name, citation in valid
+                         if citation["relation"] == "review"],
     }
 
 
-def fraction(numerator: int, denominator: int) -> Dict[str, Any]:
-    return {"numerator": numerator, "denominator": denominator, "fraction": "{}/{}".format(numerator, denominator)}
-
-
-def describe_citation(citation: Citation) -> Dict[str, Any]:
-    same = {"same_content": citation.same_content} if citation.status == "revision_mismatch" else {}
-    return {"passage": citation.passage, "revision": citation.revision, "status": citation.status, **same,
-            "relation": citation.relation, "duplicate": citation.duplicate}
+def fraction(part: Sequence[Any], whole: Sequence[Any]) -> Dict[str, Any]:
+    numbers = len(part), len(whole)
+    return {"numerator": numbers[0], "denominator": numbers[1], "fraction": "{}/{}".format(*numbers)}
 
 
 def format_citations(citations: Mapping[str, Any]) -> str:
@@ -2999,11 +3049,14 @@ def format_citations(citations: Mapping[str, Any]) -> str:
     lines += ["{:<36}{:>8}".format(label, citations[key]["fraction"]) for key, label in FRACTIONS] + [""]
     for claim in citations["claims"]:
         lines.append(clip("{} : {}".format(claim["id"], VERDICTS[claim["verdict"]])))
-        lines += ["    " + clip("{} : {}, {}{}".format(each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]],
-                                                      ", répétée" if each["duplicate"] else ""), 76) for each in claim["citations"]]
-    for key, label in (("open_reviews", "à relire"), ("duplicates", "citations répétées"), ("uncited", "sans citation")):
-        names = ", ".join(each if isinstance(each, str) else "{} ({})".format(each["claim"], each["passage"]) for each in citations[key])
-        lines += [] if not names else ["", clip("{} : {}".format(label.capitalize(), names))]
+        lines += ["    " + clip("{} : {}, {}{}".format(
+            citation["passage"], STATUSES[citation["status"]], RELATIONS[citation["relation"]],
+            ", répétée" * citation["duplicate"]), 76) for citation in claim["citations"]]
+    for key, label in (("open_reviews", "À relire"), ("duplicates", "Citations répétées"),
+                       ("uncited", "Sans citation")):
+        names = [item if key == "uncited" else "{claim} ({passage})".format(**item)
+                 for item in citations[key]]
+        lines += ["", clip("{} : {}".format(label, ", ".join(names)))] if names else []
     return "\n".join(lines) + "\n"
 
 
@@ -3885,10 +3938,10 @@ def run_case(options: argparse.Namespace) -> int:
     by_name = {variant.id: variant for variant in case.variants}
     reused = options.contexts or options.export is not None  # else a variant's passages go with it
     cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, by_name[name]))
-    sources = Sources(case, cutting_of)
+    corpus = Corpus(case, cutting_of)
     for contexts in options.contexts or ():
         taken = {*engines, *(variant.id for variant in case.variants)}
-        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), sources, taken))
+        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), corpus, taken))
     known = [variant.id for variant in case.variants] + list(engines)
     for id in options.require or ():
         if id not in known:
@@ -3896,7 +3949,7 @@ def run_case(options: argparse.Namespace) -> int:
     sendings = {name: (engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
                        for question in case.questions) for name, deliveries in engines.items()}
     report = diagnose(case, cutting_of, sendings, Progress(len(case.questions) * len(case.variants)))
-    report["warnings"] = [*warn(case, report["variants"]), *sources.warnings]
+    report["warnings"] = [*warn(case, report["variants"]), *corpus.warnings]
     report["comparisons"] = compare_all(report["variants"])
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
