@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     Documents = Mapping[str, Optional["Document"]]  # by id
     Filters = Sequence[Tuple[str, Any]]           # (metadata key, condition)
     Columns = Optional[Mapping[str, "Column"]]    # by metadata key
+    Deliveries = Dict[str, "Delivery"]            # by question id
 
 __version__ = "1.0.0"
 
@@ -2428,7 +2429,7 @@ CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_h
           documents_without_filtered_key, idle_variants)
 
 
-def warn(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str]:
+def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
     """The sentences of all the checks."""
     return [sentence for check in CHECKS for sentence in check(case, variants)]
 
@@ -2438,12 +2439,12 @@ def warn(case: Case, variants: Sequence[Mapping[str, Any]]) -> List[str]:
 SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
 
 
-def compare_all(variants: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+def compare_all(variants: Sequence[Tree]) -> List[Dict[str, Any]]:
     """Each pair of variants or engines."""
     return [compare_variants(*pair) for pair in combinations(variants, 2)]
 
 
-def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
+def compare_variants(one: Tree, other: Tree) -> Dict[str, Any]:
     """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
 
     p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses, 1 when
@@ -2466,7 +2467,7 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
 
 
-def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
+def format_comparisons(comparisons: Sequence[Tree]) -> List[str]:
     """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
     told = [pair for pair in comparisons if pair["p"] <= SIGNIFICANT]
     if not told:
@@ -2480,7 +2481,7 @@ def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
     return ["Test des signes : seules ces paires sont départagées", *("  " + clip(line, 78) for line in lines), ""]
 
 
-def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Dict[str, Any]:
+def compare_reports(report: Tree, earlier: Tree) -> Dict[str, Any]:
     """What changed since an earlier report, per variant that both have: facts gained, lost, lost elsewhere.
 
     A change is [question id, fact id, the stages that lost it].  differences name, in French, what makes the
@@ -2505,7 +2506,7 @@ def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Di
     return {"sha256": earlier["case"]["sha256"], "differences": differences, "variants": variants}
 
 
-def traits(report: Mapping[str, Any]) -> Dict[str, Mapping[str, Any]]:
+def traits(report: Tree) -> Dict[str, Tree]:
     """What two reports must share for their facts to be compared: {kind, in French: {name: value}}."""
     questions = report["variants"][0]["questions"] if report["variants"] else []
     return {
@@ -2521,13 +2522,13 @@ def traits(report: Mapping[str, Any]) -> Dict[str, Mapping[str, Any]]:
     }
 
 
-def fates(variant: Mapping[str, Any]) -> Dict[Tuple[str, str], Optional[str]]:
+def fates(variant: Tree) -> Dict[Tuple[str, str], Optional[str]]:
     """{(question id, fact id): the stage that lost it} of a variant."""
     return {(question["id"], fact["id"]): fact["loss"] and fact["loss"]["stage"]
             for question in variant["questions"] for fact in question["facts"]}
 
 
-def name_changes(kind: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> List[str]:
+def name_changes(kind: str, ours: Tree, theirs: Tree) -> List[str]:
     """A French sentence for each name that one of two reports lacks, or that is not the same in both."""
     mark = "e" if kind in ("variante", "question") else ""
     told = {name: "absent{} de la référence" for name in ours if name not in theirs}
@@ -2536,7 +2537,7 @@ def name_changes(kind: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) 
     return ["{} {} : {}".format(kind, shown(name), problem.format(mark)) for name, problem in told.items()]
 
 
-def format_baseline(baseline: Mapping[str, Any]) -> str:
+def format_baseline(baseline: Tree) -> str:
     """What changed since an earlier report, to print under the table."""
     lines = ["", "Depuis le rapport de référence"]
     lines += ["  attention : " + difference for difference in baseline["differences"]]
@@ -2738,7 +2739,7 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tupl
 
 
 def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
-                  taken: Iterable[str]) -> Dict[str, Dict[str, Delivery]]:
+                  taken: Iterable[str]) -> Dict[str, Deliveries]:
     """{engine: {question id: Delivery}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
 
     taken: the names that no engine may bear.  Raises AtelierError with all the faults of the file.
@@ -2802,8 +2803,8 @@ def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, A
         yield place, value
 
 
-def read_line(line: Mapping[str, Any], place: str, stem: str, corpus: Corpus,
-              engines: Dict[str, Dict[str, Delivery]], faults: Faults) -> None:
+def read_line(line: Tree, place: str, stem: str, corpus: Corpus,
+              engines: Dict[str, Deliveries], faults: Faults) -> None:
     """Put what a line says that an engine (stem by default) sent among what engines sent, if it is sound."""
     before, engine, question = len(faults.told), line.get("engine", stem), ""
     asked, sent = (next((name for name in names if name in line), names[0])
@@ -2845,7 +2846,7 @@ def read_passages(records: Any, key: str, place: str, corpus: Corpus,
 
 
 def read_ranking(rows: Iterable[Tuple[str, Sequence[str]]], corpus: Corpus,
-                 faults: Faults) -> Dict[str, Delivery]:
+                 faults: Faults) -> Deliveries:
     """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank.
 
     The context is assembled here, with the case's top_k and budget.
@@ -3011,7 +3012,7 @@ def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> 
     return {"status": "not_in_context" if not sent else "valid" if same else "content_mismatch"}
 
 
-def count_citations(found: Iterable[Tuple[str, Sequence[Mapping[str, Any]]]]) -> Dict[str, Any]:
+def count_citations(found: Iterable[Tuple[str, Sequence[Tree]]]) -> Dict[str, Any]:
     """Three fractions that are never merged, and what they are made of: the (id, citations) of each claim.
 
     A claim is supported when a valid citation supports it, else under review when a valid one is.
@@ -3043,7 +3044,7 @@ def fraction(part: Sequence[Any], whole: Sequence[Any]) -> Dict[str, Any]:
     return {"numerator": numbers[0], "denominator": numbers[1], "fraction": "{}/{}".format(*numbers)}
 
 
-def format_citations(citations: Mapping[str, Any]) -> str:
+def format_citations(citations: Tree) -> str:
     """The three fractions, then what a person has to look at, at most 80 columns wide."""
     lines = [clip("Atelier {} · {}".format(__version__, citations["file"])), ""]
     lines += ["{:<36}{:>8}".format(label, citations[key]["fraction"]) for key, label in FRACTIONS] + [""]
@@ -3934,7 +3935,7 @@ def run_case(options: argparse.Namespace) -> int:
     earlier = None if options.baseline is None else read_report(read_file(options.baseline, "--baseline"), options.baseline)
     inputs = [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])]
     check_outputs({"--output": options.output, "--html": options.html, "--export": options.export}, inputs)
-    engines: Dict[str, Dict[str, Delivery]] = {}
+    engines: Dict[str, Deliveries] = {}
     by_name = {variant.id: variant for variant in case.variants}
     reused = options.contexts or options.export is not None  # else a variant's passages go with it
     cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, by_name[name]))
@@ -3946,8 +3947,8 @@ def run_case(options: argparse.Namespace) -> int:
     for id in options.require or ():
         if id not in known:
             raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
-    sendings = {name: (engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
-                       for question in case.questions) for name, deliveries in engines.items()}
+    sendings = {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
+                       for question in case.questions] for name, deliveries in engines.items()}
     report = diagnose(case, cutting_of, sendings, Progress(len(case.questions) * len(case.variants)))
     report["warnings"] = [*warn(case, report["variants"]), *corpus.warnings]
     report["comparisons"] = compare_all(report["variants"])
