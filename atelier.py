@@ -100,8 +100,9 @@ Case = record("Case", "file sha256 title documents facts questions settings vari
 Passage = record("Passage", "id span touched start end heading words", """
     What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span
     holds the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
-Cutting = record("Cutting", "by_id by_document", """
-    The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}.""")
+Cutting = record("Cutting", "by_id by_document longest", """
+    The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}; the most whole words
+    that one of them holds.""")
 Hit = record("Hit", "rank passage score kept_words", """
     A Passage that was found: rank from 1, score (or None), how many words the budget let through.""")
 Sent = record("Sent", "question filters terms no_hits hits context cutting rank_of", """
@@ -348,7 +349,7 @@ def cut(documents: Documents, variant: Variant) -> Cutting:
             make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
             for number, piece in enumerate(pieces, 1)]
     by_id = {passage.id: passage for passages in by_document.values() for passage in passages}
-    return Cutting(by_id, by_document)
+    return Cutting(by_id, by_document, max((size([passage.span]) for passage in by_id.values()), default=0))
 
 
 def make_passage(document: Document, name: str, start: int, end: int, heading: str) -> Passage:
@@ -777,7 +778,7 @@ def find_refusing(filters: Filters, document: Document, quote: Span,
 
 def filtered_out(lost: Lost) -> Optional[Tree]:
     """The filters refuse the document, or the section, where the quote stands."""
-    return {"filter": dict(lost.refusing)} if lost.refusing else None
+    return {"filter": lost.refusing} if lost.refusing else None
 
 
 def not_indexed(lost: Lost) -> Optional[Tree]:
@@ -790,22 +791,44 @@ def cut_by_budget(lost: Lost) -> Optional[Tree]:
 
     None when it lies within: another engine cut its context by a rule of its own.
     """
-    left, before, carried = [lost.quote], 0, None
-    for hit in lost.sent.hits or ():
-        span = hit.passage.span
+    hits = lost.sent.hits or ()
+    found = last_needed(lost.quote, [hit.passage for hit in hits])
+    if not found:
+        return None
+    place, words = found
+    over = words - lost.budget_words
+    return {"passage": hits[place].passage.id, "rank": hits[place].rank, "words_over": over if over > 0 else None,
+            **({"pieces": pieces_of(lost)} if lost.sent.cutting and not lost.holders else {})}
+
+
+def last_needed(quote: Span, passages: Sequence[Passage]) -> Optional[Tuple[int, int]]:
+    """(place of the last passage that a quote needs, words that reach the quote's end) in concatenated passages.
+
+    A word counts at its earliest place.  None when the passages do not hold the whole quote.
+    """
+    left, before, last = [quote], 0, None
+    for place, passage in enumerate(passages):
+        span = passage.span
         after = [rest for part in left for rest in missing_spans(part, [span])]
         if size(after) < size(left):
             end = min(span.end, max(part.end for part in left if part.start < span.end))
-            over = before + lead_words(hit.passage) + end - span.start - lost.budget_words
-            carried = {"passage": hit.passage.id, "rank": hit.rank, "words_over": over if over > 0 else None}
-        left, before = after, before + hit.passage.words
-    return None if left else carried
+            last = place, before + lead_words(passage) + end - span.start
+        left, before = after, before + passage.words
+        if not left:
+            return last
+    return None
 
 
 def split_at_boundary(lost: Lost) -> Optional[Tree]:
-    """Every word is in a passage, but no passage holds the whole quote."""
-    return None if lost.holders else {"pieces": [{"passage": piece.id, "rank": lost.sent.rank_of(piece.id)}
-                                                 for piece in lost.touching]}
+    """Every word is in a passage, but no passage holds the whole quote; longest, when none could."""
+    if lost.holders:
+        return None
+    longest = lost.sent.cutting.longest
+    return {"pieces": pieces_of(lost), **({"longest": longest} if longest < size([lost.quote]) else {})}
+
+
+def pieces_of(lost: Lost) -> List[Tree]:
+    return [{"passage": piece.id, "rank": lost.sent.rank_of(piece.id)} for piece in lost.touching]
 
 
 def not_matched(lost: Lost) -> Optional[Tree]:
@@ -816,7 +839,7 @@ def not_matched(lost: Lost) -> Optional[Tree]:
 def ranked_too_low(lost: Lost) -> Optional[Tree]:
     """The best ranked passage that holds the quote came after top_k."""
     rank, passage = best_holder(lost)
-    return {"passage": passage, "rank": rank}
+    return {"passage": passage, "rank": rank, "limit": "per_document" if lost.sent.question.per_document else "top_k"}
 
 
 def not_retrieved(lost: Lost) -> Optional[Tree]:
@@ -835,9 +858,9 @@ def best_holder(lost: Lost) -> Optional[Tuple[int, str]]:
     return min(((rank, name) for rank, name in ranked if rank), default=None)
 
 
-Stage = record("Stage", "id test label detail advice", """
-    A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try.""")
-
+Stage = record("Stage", "id test label detail advice special", """
+    A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try; special:
+    {what its loss may carry: what to try then}.""", defaults=({},))
 
 STAGES = (
     Stage("filtered_out", filtered_out, "écartée par un filtre", "{filter}",
@@ -847,13 +870,21 @@ STAGES = (
     Stage("cut_by_budget", cut_by_budget, "coupée par le budget",
           "{passage}, rang {rank}, il manque {words_over} au budget",
           "La preuve est trouvée, mais trop loin : passages plus courts, moins de répétitions, "
-          "ou budget plus grand."),
+          "ou budget plus grand.",
+          {"pieces": "La preuve est trouvée en morceaux, mais trop loin : budget plus grand, ou recouvrement "
+                     "qui la garde entière dans un passage."}),
     Stage("split_at_boundary", split_at_boundary, "coupée par le découpage", "{pieces}",
-          "Une limite traverse la citation : déplacez-la (paragraphes, recouvrement), ou scindez le fait."),
+          "Une limite traverse la citation : déplacez-la (paragraphes, recouvrement), ou scindez le fait.",
+          {"longest": "La citation est plus longue que tout passage (au plus {longest} mots) : il faut des "
+                      "passages plus longs, ou scinder le fait ; aucun recouvrement n'y suffit."}),
     Stage("not_matched", not_matched, "sans mot commun avec la question", "{passage}",
-          "Le corpus le dit autrement : comparez les termes de la question à ceux du passage."),
+          "Le corpus le dit autrement : reprenez ses mots dans la question, ou ajoutez-lui ceux de la question.",
+          {"near": "Le passage a des formes voisines des mots de la question ({near}) : la recherche, "
+                   "sans racines, ne les rapproche pas."}),
     Stage("ranked_too_low", ranked_too_low, "classée trop bas", "{passage}, rang {rank}",
-          "Le passage est trouvé sous le top_k : voyez quels passages le précèdent, et par quels termes."),
+          "Le passage est trouvé au-delà du top_k : voyez quels passages le précèdent, et par quels termes.",
+          {"per_document": "Le passage est trouvé, mais « per_document » s'arrête avant lui dans son document : "
+                           "augmentez-le ; « top_k » n'y change rien."}),
 )
 ENGINE_STAGES = (  # for an engine whose index is unknown
     STAGES[0],
@@ -925,9 +956,14 @@ def filters_in_force(case: Case, question: Question) -> Filters:
 
 
 def refused_by(filters: Filters, owners: Iterable[Any]) -> Tree:
-    """The conditions that some owners do not meet."""
-    return {key: wanted for owner in owners for key, wanted in filters
-            if not passes(owner.metadata.get(key), wanted)}
+    """The conditions that some owners do not meet: {key: what was wanted, and what the first of them has}."""
+    refusing: Tree = {}
+    for owner in owners:
+        for key, wanted in filters:
+            found = owner.metadata.get(key)
+            if not passes(found, wanted):
+                refusing.setdefault(key, {"wanted": wanted, "found": found})
+    return refusing
 
 
 def owners_of(document: Document, passage: Optional[Passage] = None) -> Sequence[Any]:
@@ -1250,15 +1286,43 @@ def format_losses(variants: Sequence[Tree]) -> List[str]:
 
 def detail_of(loss: Tree) -> str:
     """What a loss carries, in French: `regles#0002, rang 2, 22 mots de trop`."""
-    pieces = [(piece["passage"], "rang {}".format(piece["rank"]) if piece["rank"] else "sans rang")
-              for piece in loss.get("pieces", ())]
-    words = {
-        "filter": ", ".join("{} = {}".format(*condition) for condition in loss.get("filter", {}).items()),
+    return STAGE[loss["stage"]].detail.format(**{**loss, **words_of(loss)})
+
+
+def advice_of(loss: Tree) -> str:
+    """What to try next, in French; what the loss carries may change it."""
+    stage, words = STAGE[loss["stage"]], words_of(loss)
+    carried = [advice for sign, advice in stage.special.items()
+               if loss.get(sign) or loss.get("limit") == sign or sign == "near" and words["near"]]
+    return [*carried, stage.advice][0].format(**{**loss, **words})
+
+
+def words_of(loss: Tree) -> Dict[str, str]:
+    """The members of a loss that a sentence tells in words."""
+    pieces = [(piece["passage"], rank_in_words(piece["rank"])) for piece in loss.get("pieces", ())]
+    near = dict.fromkeys("{} / {}".format(*pair) for place in loss.get("places", ()) for pair in place["near"] or ())
+    return {
+        "filter": ", ".join("{} = {} (demandé : {})".format(key, plain(sides["found"]), plain(sides["wanted"]))
+                            for key, sides in loss.get("filter", {}).items()),
         "missing": ", ".join("mots {} à {}".format(start, end - 1) for start, end in loss.get("missing", ())),
+        "near": ", ".join(near),
         "pieces": " + ".join("{} ({})".format(*piece) for piece in pieces),
         "words_over": counted(loss["words_over"], "mot") if loss.get("words_over") else "des mots",
     }
-    return STAGE[loss["stage"]].detail.format(**{**loss, **words})
+
+
+def rank_in_words(rank: Optional[int]) -> str:
+    return "rang {}".format(rank) if rank else "sans rang"
+
+
+def plain(value: Any) -> str:
+    """A metadata value, or a condition, as a sentence tells it."""
+    if isinstance(value, dict):
+        signs = {"gte": ">= {}", "lte": "<= {}", "in": "l'un de {}"}
+        return " et ".join(signs[operator].format(plain(bound)) for operator, bound in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "absent" if value is None else str(value)
 
 
 def clip(text: str, width: int = 80) -> str:
