@@ -103,13 +103,14 @@ Passage = record("Passage", "id span touched start end heading words", """
 Cutting = record("Cutting", "by_id by_document longest", """
     The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}; the most whole words
     that one of them holds.""")
-Hit = record("Hit", "rank passage score kept_words", """
-    A Passage that was found: rank from 1, score (or None), how many words the budget let through.""")
-Sent = record("Sent", "question filters terms no_hits hits context cutting rank_of", """
+Hit = record("Hit", "rank passage score kept_words terms", """
+    A Passage that was found: rank from 1, score (or None), how many words the budget let through, and the (term,
+    times, part of the score) of each of the question's terms that it holds (of an engine: None).""", defaults=(None,))
+Sent = record("Sent", "question filters terms no_hits hits context cutting index admitted", """
     What a variant, or another engine, found and sent for a question.  filters: the (key, condition) in force;
     terms: [(term, passages that hold it)]; no_hits: why there are none; hits: [Hit] before the budget;
-    context: the Hits of which something was sent; cutting: the variant's; rank_of(passage id): its rank among
-    the admitted matches, None when unmatched.  An engine has no cutting, rank_of, terms, perhaps no hits.""")
+    context: the Hits of which something was sent; cutting and index: the variant's; admitted: the ids of the
+    passages that filters let through, None for all.  An engine has no terms, cutting, index, perhaps no hits.""")
 Lost = record("Lost", "quote missing sent budget_words refusing touching holders", """
     What the stages of loss may need to know of one uncovered quote (a Span).  missing: the spans of it that
     the context lacks; refusing: {key: condition} that keep out all that holds some word of it; touching: the
@@ -118,8 +119,9 @@ Attempt = record("Attempt", "quote missing loss", """
     A Quote as one context leaves it: how many of its words are missing, its loss (None when covered).""")
 Verdict = record("Verdict", "fact attempts chosen", """
     A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
-Outcome = record("Outcome", "sent spans verdicts", """
-    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact.""")
+Outcome = record("Outcome", "sent spans verdicts needed", """
+    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, and what
+    would be enough, when it was studied.""", defaults=(None,))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -156,16 +158,18 @@ class AtelierError(Exception):
 
 def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
              engines: Mapping[str, Iterable[Sent]] = {},
+             study: Callable[[Case, Outcome], Outcome] = lambda case, outcome: outcome,
              tick: Callable[[], None] = lambda: None) -> Tree:
     """The whole report, as a dict ready for JSON; warnings and comparisons are left to their doors.
 
     cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
-    judged beside the variants; tick is called once a question of a variant is done.
+    judged beside the variants; study adds to an outcome why its proofs were lost; tick is called once a question
+    of a variant is done.
     """
     terms = search_terms([question.text for question in case.questions], case.settings.stop_words)
-    variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, tick)
+    variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, study, tick)
                 for variant in case.variants]
-    variants += [diagnose_engine(case, name, deliveries) for name, deliveries in engines.items()]
+    variants += [diagnose_engine(case, name, deliveries, study) for name, deliveries in engines.items()]
     return {
         "atelier": __version__,
         "environment": describe_environment(),
@@ -178,7 +182,7 @@ def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
 
 
 def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequence[Sequence[str]],
-                     tick: Callable[[], None]) -> Tree:
+                     study: Callable[[Case, Outcome], Outcome], tick: Callable[[], None]) -> Tree:
     """A variant's part of the report: its passages indexed, each question searched, assembled and judged."""
     index = Index(cutting.by_id, lambda name: searched_text(case, cutting.by_id[name]))
     filtered = case.settings.filters or any(question.filters for question in case.questions)
@@ -188,7 +192,8 @@ def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequ
         for question, searched in zip(case.questions, terms):
             if not variant.question_filters:
                 question = question._replace(filters={}, per_document=None)
-            outcomes.append(judge(case, send(case, cutting, index, admission, question, searched)))
+            sent = send(case, cutting, index, admission, question, searched)
+            outcomes.append(study(case, judge(case, sent)))
             tick()
     finally:
         index.close()
@@ -203,9 +208,10 @@ def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequ
     }
 
 
-def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent]) -> Tree:
+def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent],
+                    study: Callable[[Case, Outcome], Outcome]) -> Tree:
     """Another engine's part of the report: a variant's, None where an engine has no figure."""
-    outcomes = [judge(case, sent) for sent in deliveries]
+    outcomes = [study(case, judge(case, sent)) for sent in deliveries]
     questions = describe_outcomes(case, outcomes)
     for question in questions:
         question["over_budget"] = max(0, question["words_sent"] - case.settings.budget_words)
@@ -223,12 +229,16 @@ def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admissi
         found = best_of_each(found, cutting, question.per_document)
     passages = [cutting.by_id[name] for name, _ in found]
     kept = assemble([passage.words for passage in passages], case.settings.budget_words)
-    hits = [Hit(rank, passage, score, words)
+    hits = [Hit(rank, passage, score, words, index.explain(terms, passage.id))
             for rank, (passage, (_, score), words) in enumerate(zip(passages, found, kept), 1)]
     no_hits = "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
     return Sent(question, filters, [(term, index.count(term)) for term in terms], None if hits else no_hits,
-                hits, [hit for hit in hits if hit.kept_words], cutting,
-                lambda name: index.rank(terms, name, admitted))
+                hits, [hit for hit in hits if hit.kept_words], cutting, index, admitted)
+
+
+def rank_of(sent: Sent, name: str) -> Optional[int]:
+    """The rank of a passage among the admitted matches of a question; None when it shares no term with it."""
+    return sent.index.rank([term for term, _ in sent.terms], name, sent.admitted)
 
 
 def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
@@ -552,7 +562,8 @@ class Ranking:
             sums = {row: total + term.parts.get(row, 0.0) for row, total in sums.items() if total + left >= floor}
         return sums
 
-    def _score(self, row: int) -> float:
+    def score(self, row: int) -> float:
+        """Minus the sum of a row's parts, added up in the query's order."""
         total = 0.0
         for term in self.postings:  # sum() would round less than FTS5 since Python 3.12
             total += term.parts.get(row, 0.0)
@@ -566,18 +577,18 @@ class Ranking:
             self._take()
         sums = self._finish(floor(self.sums))
         lowest = floor(sums)
-        return sorted((self._score(row), row) for row, total in sums.items() if total >= lowest)[:limit]
+        return sorted((self.score(row), row) for row, total in sums.items() if total >= lowest)[:limit]
 
-    def rank(self, row: int) -> Optional[int]:
-        """1 and the number of matches that come before a row; None when it is no match."""
-        own = self._score(row)
+    def before(self, row: int) -> Optional[List[int]]:
+        """The matches that come before a row, in no order; None when it is no match."""
+        own = self.score(row)
         if not own or self.admitted is not None and row not in self.admitted:
             return None
         lowest, highest = -own * ROUNDING, -own / ROUNDING
         while self.left[self.taken] > lowest:
             self._take()
-        return 1 + sum(total > highest or total >= lowest and (self._score(other), other) < (own, row)
-                       for other, total in self._finish(lowest).items())
+        return [other for other, total in self._finish(lowest).items()
+                if total > highest or total >= lowest and (self.score(other), other) < (own, row)]
 
 
 class Index:
@@ -635,9 +646,21 @@ class Index:
             self._check(terms)
         return [(self.ids[row], score) for score, row in found]
 
-    def rank(self, terms: Sequence[str], passage: str, admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
-        """The rank of a passage among the matches, from 1; None when it shares no word with the question."""
-        return self._ask(terms, admitted).rank(self.rows[passage])
+    def before(self, terms: Sequence[str], passage: str,
+               admitted: Optional[FrozenSet[str]] = None) -> Optional[List[str]]:
+        """The matches that come before a passage, in no order; None when it shares no term with the question."""
+        rows = self._ask(terms, admitted).before(self.rows[passage])
+        return rows and [self.ids[row] for row in rows]
+
+    def rank(self, terms: Sequence[str], passage: str,
+             admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
+        """The rank of a passage among the matches, from 1; None when it shares no term with the question."""
+        rows = self._ask(terms, admitted).before(self.rows[passage])
+        return None if rows is None else 1 + len(rows)
+
+    def score(self, terms: Sequence[str], passage: str) -> float:
+        """The score of a passage; 0 when it shares no term with the question."""
+        return self._ask(terms, None).score(self.rows[passage])
 
     def count(self, term: str) -> int:
         """How many passages of the variant hold a term."""
@@ -828,7 +851,7 @@ def split_at_boundary(lost: Lost) -> Optional[Tree]:
 
 
 def pieces_of(lost: Lost) -> List[Tree]:
-    return [{"passage": piece.id, "rank": lost.sent.rank_of(piece.id)} for piece in lost.touching]
+    return [{"passage": piece.id, "rank": rank_of(lost.sent, piece.id)} for piece in lost.touching]
 
 
 def not_matched(lost: Lost) -> Optional[Tree]:
@@ -854,7 +877,7 @@ def not_sent(lost: Lost) -> Optional[Tree]:
 
 def best_holder(lost: Lost) -> Optional[Tuple[int, str]]:
     """The (rank, passage id) of the best ranked of the passages that hold the quote whole."""
-    ranked = [(lost.sent.rank_of(holder.id), holder.id) for holder in lost.holders]
+    ranked = [(rank_of(lost.sent, holder.id), holder.id) for holder in lost.holders]
     return min(((rank, name) for rank, name in ranked if rank), default=None)
 
 
@@ -1042,10 +1065,27 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
         "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
+        "budget_curve": curve([outcome.needed and outcome.needed["budget_words"] for outcome in judged]),
+        "depth_curve": curve([outcome.needed and depth_needed(outcome.needed, outcome.sent.question.per_document)
+                              for outcome in judged]) if cutting else None,
         "passage_words": {"min": lengths[0], "median": median(lengths),
                           "max": lengths[-1]} if lengths else None,
         **count_mixed(case.documents, cutting),
     }
+
+
+def curve(needs: Iterable[Optional[int]]) -> List[List[int]]:
+    """[[value, how many of the needs it meets], …], a step a line; what nothing meets (None) is left out."""
+    times = sorted(Counter(need for need in needs if need is not None).items())
+    return [[need, met] for (need, _), met in zip(times, accumulate(number for _, number in times))]
+
+
+def depth_needed(needed: Tree, per_document: Optional[int]) -> Optional[int]:
+    """The top_k that a question needs, whatever the budget; 1 when its own per_document is enough."""
+    deeper = needed["deeper"] or {}
+    if per_document:
+        return 1 if deeper.get("per_document", per_document + 1) <= per_document else None
+    return deeper.get("top_k")
 
 
 def is_held_whole(cutting: Cutting, fact: Fact) -> bool:
@@ -1169,6 +1209,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
         "redundant_words": redundant_words(outcome.spans),
         "facts": facts,
         "all_required_covered": is_complete(question, [fact["covered"] for fact in facts]),
+        "needed": outcome.needed,
     }
 
 
@@ -1178,8 +1219,13 @@ def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Tree:
     return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words,
             "heading_words": heading_words(passage), "lead_words": lead_words(passage),
             "kept_words": hit.kept_words, "score": hit.score and round(hit.score, 9),
-            "sections": [section.title for section in sections],
+            "terms": describe_terms(hit.terms), "sections": [section.title for section in sections],
             "text": slice_text(passage)}
+
+
+def describe_terms(terms: Optional[Iterable[Tuple[str, int, float]]]) -> Optional[List[Tree]]:
+    """The terms of a question that a passage holds: how many times, and the part of its score."""
+    return terms and [{"term": term, "times": times, "part": round(part, 9)} for term, times, part in terms]
 
 
 def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Tree:
@@ -2403,7 +2449,157 @@ def os_problem(error: OSError) -> str:
     return OS_PROBLEMS.get(code, "erreur système {}".format(code))
 
 
-# --- 13. Warnings: what does not stop a run but spoils its reading --------------------------------
+# --- 13. Why, and how much: where a lost proof stands, what would be enough -----------------------
+
+SHARED_LETTERS = 4  # the least that two near forms begin with
+
+
+def study(case: Case, outcome: Outcome) -> Outcome:
+    """The outcome of a question with the places of its losses and what would be enough; it lets its index go."""
+    sent = outcome.sent
+    verdicts = []
+    for verdict in outcome.verdicts:
+        attempts = [attempt._replace(loss={**attempt.loss, "places": find_places(case, sent, attempt.loss)})
+                    if attempt.loss else attempt for attempt in verdict.attempts]
+        chosen = attempts[verdict.attempts.index(verdict.chosen)]
+        verdicts.append(Verdict(verdict.fact, attempts, chosen))
+    needed = find_needed(sent, [verdict.fact for verdict in verdicts]) if sent.question.answerable else None
+    return Outcome(sent._replace(index=None), outcome.spans, verdicts, needed)
+
+
+def find_places(case: Case, sent: Sent, loss: Tree) -> List[Tree]:
+    """The passages that a loss names, each once: their ranks, and the question's terms that they have and lack."""
+    names = [loss["passage"]] if "passage" in loss else []
+    names += [piece["passage"] for piece in loss.get("pieces", ())]
+    ranks = {piece["passage"]: piece["rank"] for piece in [loss, *loss.get("pieces", ())] if "passage" in piece}
+    places = []
+    for name in dict.fromkeys(names):
+        passage = sent.cutting.by_id[name] if sent.cutting else next(
+            hit.passage for hit in sent.hits if hit.passage.id == name)
+        text = text_of(case.documents, passage)
+        places.append({"passage": name, **passage.span._asdict(), "words": passage.words, "rank": ranks.get(name),
+                       **(describe_match(sent, name, text) if sent.index else
+                          {"score": None, "terms": None, "lacking": None, "near": None}), "text": text})
+    return places
+
+
+def describe_match(sent: Sent, name: str, text: str) -> Tree:
+    """The score of a passage, the terms of the question that it has, those that it lacks, and their near forms."""
+    terms = [term for term, _ in sent.terms]
+    held = sent.index.explain(terms, name)
+    had = {term for term, _, _ in held}
+    lacking = [term for term in terms if term not in had]
+    return {"score": round(sent.index.score(terms, name), 9) if held else None, "terms": describe_terms(held),
+            "lacking": lacking, "near": near_forms(lacking, text)}
+
+
+@lru_cache(1 << 16)
+def fold_word(word: str) -> str:
+    """A word without its case and its accents."""
+    return "".join(sign for sign in unicodedata.normalize("NFD", word.casefold()) if not is_mark(sign))
+
+
+def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
+    """[[term, word], …]: for each term, the word of a text that begins most like it, if one does enough.
+
+    Folded, they share their first letters: four at least, and six tenths of the longer: `prescrit`, `prescrivent`.
+    """
+    by_start: Dict[str, List[str]] = {}
+    for word in dict.fromkeys(TERM.findall(unicodedata.normalize("NFC", text))):
+        by_start.setdefault(fold_word(word)[:SHARED_LETTERS], []).append(word)
+    near = []
+    for term in lacking:
+        folded = fold_word(term)
+        shares = []
+        for word in by_start.get(folded[:SHARED_LETTERS], ()) if len(folded) >= SHARED_LETTERS else ():
+            longer = max(len(folded), len(fold_word(word)))
+            shares.append((len(os.path.commonprefix([folded, fold_word(word)])) / longer, word))
+        share, word = max(shares, key=lambda pair: pair[0], default=(0, ""))
+        near += [[term, word]] if share >= 0.6 else []
+    return near
+
+
+def find_needed(sent: Sent, facts: Sequence[Fact]) -> Tree:
+    """The smallest budget that completes a question at its depth and, of a variant, its smallest depth and budget."""
+    needed = {"budget_words": budget_for(facts, [hit.passage for hit in sent.hits or ()])}
+    if sent.cutting:
+        needed["deeper"] = (find_deeper_by_document if sent.question.per_document else find_deeper)(sent, facts)
+    return needed
+
+
+def budget_for(facts: Iterable[Fact], passages: Sequence[Passage]) -> Optional[int]:
+    """The smallest budget under which concatenated passages cover each fact by its cheapest quote; None if none."""
+    needs = []
+    for fact in facts:
+        ends = [last_needed(quote.span, passages) for quote in fact.quotes]
+        needs.append(min((words for _, words in filter(None, ends)), default=None))
+    return None if None in needs else max(needs)
+
+
+def find_deeper(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
+    """The smallest top_k at which a question is complete, then the smallest budget; None when no depth is enough.
+
+    What needs the whole depth ends in its last passage, beyond the end of all that needs less.
+    """
+    ranks = {hit.passage.id: hit.rank for hit in sent.hits}
+    ends = find_ends(sent, facts, ranks.get, lambda name: rank_of(sent, name))
+    if not ends:
+        return None
+    depth, inside, last = max(ends)
+    before = [hit.passage.id for hit in sent.hits[:depth - 1]] if depth <= len(sent.hits) else sent.index.before(
+        [term for term, _ in sent.terms], last, sent.admitted)
+    return {"top_k": depth, "budget_words": inside + sum(sent.cutting.by_id[name].words for name in before)}
+
+
+def find_deeper_by_document(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
+    """The same in passages of each document."""
+    found = sent.index.best([term for term, _ in sent.terms], None, sent.admitted)
+    ranks: Dict[str, int] = {}
+    counts: Counter = Counter()
+    for name, _ in found:
+        document = sent.cutting.by_id[name].span.document
+        counts[document] += 1
+        ranks[name] = counts[document]
+    ends = find_ends(sent, facts, ranks.get)
+    if not ends:
+        return None
+    depth, _, _ = max(ends)
+    hits = [sent.cutting.by_id[name] for name, _ in best_of_each(found, sent.cutting, depth)]
+    return {"per_document": depth, "budget_words": budget_for(facts, hits)}
+
+
+def find_ends(sent: Sent, facts: Iterable[Fact],
+              *ranks: Callable[[str], Optional[int]]) -> Optional[List[Tuple[int, int, str]]]:
+    """(rank, words of it, id) of the last passage that each fact needs; None when one is out of reach.
+
+    ranks give the rank of a passage, None when it has none; the next is asked when one does not reach a quote.
+    """
+    ends = []
+    for fact in facts:
+        reached = []
+        for quote in fact.quotes:
+            passages = touching(sent.cutting, quote.span)
+            found = (find_end(quote.span, passages, rank) for rank in ranks)
+            reached.append(next(filter(None, found), None))
+        ends.append(min(filter(None, reached), default=None))
+    return None if None in ends else ends
+
+
+def find_end(quote: Span, passages: Iterable[Passage],
+             rank: Callable[[str], Optional[int]]) -> Optional[Tuple[int, int, str]]:
+    """(rank, words of it, id) of the last passage that holds some word of a quote that no better one holds."""
+    ranked = sorted((found, passage) for passage in passages for found in [rank(passage.id)] if found)
+    left = [quote]
+    for found, passage in ranked:
+        after = [rest for part in left for rest in missing_spans(part, [passage.span])]
+        if not after:
+            end = max(part.end for part in left)
+            return found, lead_words(passage) + end - passage.span.start, passage.id
+        left = after
+    return None
+
+
+# --- 14. Warnings: what does not stop a run but spoils its reading --------------------------------
 
 # A check is a function (Case, the variants' parts of the report) -> Iterator[str]: a sentence a warning.
 
@@ -2498,7 +2694,7 @@ def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
     return [sentence for check in CHECKS for sentence in check(case, variants)]
 
 
-# --- 14. Comparisons: variants with each other, and with an earlier report ------------------------
+# --- 15. Comparisons: variants with each other, and with an earlier report ------------------------
 
 SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
 
@@ -2630,7 +2826,7 @@ def read_report(data: bytes, name: str) -> Found:
     return report
 
 
-# --- 15. Engines: what others sent, to the same evaluator -----------------------------------------
+# --- 16. Engines: what others sent, to the same evaluator -----------------------------------------
 
 RECORDS = {  # where a tool's record has its text, document, first and last characters; a dot goes inside
     "Atelier": ("text", "document", "start_char", "end_char"),
@@ -2960,7 +3156,7 @@ def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
                                                for rank, passage in enumerate(delivery.hits, 1)]
     context = [Hit(rank, passage, None, words) for rank, (passage, words) in enumerate(delivery.context, 1)]
     question = question._replace(per_document=None)
-    return Sent(question, filters_in_force(case, question), None, None, hits, context, None, None)
+    return Sent(question, filters_in_force(case, question), None, None, hits, context, None, None, None)
 
 
 def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterator[str]:
@@ -2976,7 +3172,7 @@ def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterato
                 "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
-# --- 16. Citations: a register to three fractions -------------------------------------------------
+# --- 17. Citations: a register to three fractions -------------------------------------------------
 
 RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit",
              "irrelevant": "hors sujet", "review": "à relire"}  # human judgements: none is inferred
@@ -3125,7 +3321,7 @@ def format_citations(citations: Tree) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- 17. Page: a report's dict to one HTML page ---------------------------------------------------
+# --- 18. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
@@ -3557,7 +3753,7 @@ def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> I
     yield "</main>"
 
 
-# --- 18. Guards: the thirteen of --self-test ------------------------------------------------------
+# --- 19. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
     "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
@@ -3693,7 +3889,7 @@ def run_guards() -> Tuple[List[str], int]:
     return lines, failures + (not GUARDS)
 
 
-# --- 19. Command: the only file access, the only printing, the only exit codes --------------------
+# --- 20. Command: the only file access, the only printing, the only exit codes --------------------
 
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
@@ -4013,7 +4209,7 @@ def run_case(options: argparse.Namespace) -> int:
             raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
     sendings = {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
                        for question in case.questions] for name, deliveries in engines.items()}
-    report = diagnose(case, cutting_of, sendings, Progress(len(case.questions) * len(case.variants)))
+    report = diagnose(case, cutting_of, sendings, study, Progress(len(case.questions) * len(case.variants)))
     report["warnings"] = [*warn(case, report["variants"]), *corpus.warnings]
     report["comparisons"] = compare_all(report["variants"])
     if earlier:
