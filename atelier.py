@@ -2471,7 +2471,7 @@ def find_places(case: Case, sent: Sent, loss: Tree) -> List[Tree]:
     """The passages that a loss names, each once: their ranks, and the question's terms that they have and lack."""
     names = [loss["passage"]] if "passage" in loss else []
     names += [piece["passage"] for piece in loss.get("pieces", ())]
-    ranks = {piece["passage"]: piece["rank"] for piece in [loss, *loss.get("pieces", ())] if "passage" in piece}
+    ranks = {piece["passage"]: piece.get("rank") for piece in [loss, *loss.get("pieces", ())] if "passage" in piece}
     places = []
     for name in dict.fromkeys(names):
         passage = sent.cutting.by_id[name] if sent.cutting else next(
