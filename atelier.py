@@ -547,6 +547,8 @@ class Ranking:
         self.left = list(accumulate((term.most for term in reversed(self.heaviest)), initial=0.0))[::-1]
         self.sums: Dict[int, float] = {}
         self.taken = 0  # how many of the heaviest are added up in sums; others add at most left[taken]
+        self.finished: Tuple[float, Dict[int, float]] = (float("inf"), {})
+        self.ahead: Dict[int, Optional[List[int]]] = {}
 
     def _take(self) -> None:
         """Add up the next heaviest term; the admitted rows that it alone has so far come in."""
@@ -557,10 +559,13 @@ class Ranking:
 
     def _finish(self, floor: float) -> Dict[int, float]:
         """{row: sum of all its parts} of the rows taken, without those that are found not to reach floor."""
-        sums = self.sums
-        for term, left in zip(self.heaviest[self.taken:], self.left[self.taken:]):
-            sums = {row: total + term.parts.get(row, 0.0) for row, total in sums.items() if total + left >= floor}
-        return sums
+        if floor < self.finished[0]:
+            sums = self.sums
+            for term, left in zip(self.heaviest[self.taken:], self.left[self.taken:]):
+                sums = {row: total + term.parts.get(row, 0.0) for row, total in sums.items()
+                        if total + left >= floor}
+            self.finished = floor, sums
+        return self.finished[1]
 
     def score(self, row: int) -> float:
         """Minus the sum of a row's parts, added up in the query's order."""
@@ -581,9 +586,13 @@ class Ranking:
 
     def before(self, row: int) -> Optional[List[int]]:
         """The matches that come before a row, in no order; None when it is no match."""
-        own = self.score(row)
-        if not own or self.admitted is not None and row not in self.admitted:
-            return None
+        if row not in self.ahead:
+            own = self.score(row)
+            matched = own and (self.admitted is None or row in self.admitted)
+            self.ahead[row] = self._find_ahead(row, own) if matched else None
+        return self.ahead[row]
+
+    def _find_ahead(self, row: int, own: float) -> List[int]:
         lowest, highest = -own * ROUNDING, -own / ROUNDING
         while self.left[self.taken] > lowest:
             self._take()
@@ -2493,10 +2502,9 @@ def describe_match(sent: Sent, name: str, text: str) -> Tree:
             "lacking": lacking, "near": near_forms(lacking, text)}
 
 
-@lru_cache(1 << 16)
-def fold_word(word: str) -> str:
-    """A word without its case and its accents."""
-    return "".join(sign for sign in unicodedata.normalize("NFD", word.casefold()) if not is_mark(sign))
+def fold_case(text: str) -> str:
+    """A text without its case and its accents."""
+    return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text.casefold()))
 
 
 def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
@@ -2504,16 +2512,16 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
 
     Folded, they share their first letters: four at least, and six tenths of the longer: `prescrit`, `prescrivent`.
     """
-    by_start: Dict[str, List[str]] = {}
-    for word in dict.fromkeys(TERM.findall(unicodedata.normalize("NFC", text))):
-        by_start.setdefault(fold_word(word)[:SHARED_LETTERS], []).append(word)
-    near = []
-    for term in lacking:
-        folded = fold_word(term)
-        shares = []
-        for word in by_start.get(folded[:SHARED_LETTERS], ()) if len(folded) >= SHARED_LETTERS else ():
-            longer = max(len(folded), len(fold_word(word)))
-            shares.append((len(os.path.commonprefix([folded, fold_word(word)])) / longer, word))
+    folded_text, near = fold_case(text), []
+    sought = [(term, fold_case(term)) for term in lacking if len(term) >= SHARED_LETTERS]
+    if not any(folded[:SHARED_LETTERS] in folded_text for _, folded in sought):
+        return []
+    words: Dict[str, str] = {}
+    for other, word in zip(TERM.findall(folded_text), TERM.findall(unicodedata.normalize("NFC", text))):
+        words.setdefault(other, word)
+    for term, folded in sought:
+        shares = [(len(os.path.commonprefix([folded, other])) / max(len(folded), len(other)), word)
+                  for other, word in words.items() if other.startswith(folded[:SHARED_LETTERS])]
         share, word = max(shares, key=lambda pair: pair[0], default=(0, ""))
         near += [[term, word]] if share >= 0.6 else []
     return near
@@ -4098,24 +4106,31 @@ def replace_file(target: str, pieces: Iterable[str]) -> None:
 encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
+ON_A_LINE = {"hits_before_budget", "context", "terms", "places"}  # lists whose objects are not unfolded
+
+
 def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
-    """(opening, closing, [(label, item)]) of what is unfolded: an object of objects, a list of objects."""
+    """(opening, closing, [(key, item)]) of what is unfolded: an object of objects, a list of objects."""
     if isinstance(value, dict):
         for item in value.values():
             if item and isinstance(item, (dict, list)):
-                return "{", "}", [(encode(key) + ": ", item) for key, item in value.items()]
+                return "{", "}", list(value.items())
     elif isinstance(value, list) and value and isinstance(value[0], dict):
         return "[", "]", [("", item) for item in value]
     return None
 
 
-def unfold(value: Any, indent: str) -> str:
+def label(key: str) -> str:
+    return encode(key) + ": " if key else ""
+
+
+def unfold(value: Any, indent: str, flat: bool = False) -> str:
     """JSON with a line for each item; what holds plain values stays on one, by the fast encoder."""
     parts = members(value)
     if not parts:
         return encode(value)
     (opening, closing, items), deeper = parts, indent + "  "
-    lines = [label + unfold(item, deeper) for label, item in items]
+    lines = [label(key) + (encode(item) if flat else unfold(item, deeper, key in ON_A_LINE)) for key, item in items]
     return opening + deeper + ("," + deeper).join(lines) + indent + closing
 
 
@@ -4126,8 +4141,8 @@ def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
         yield unfold(value, indent)
         return
     opening, closing, items = parts
-    for label, item in items:
-        yield opening + indent + "  " + label
+    for key, item in items:
+        yield opening + indent + "  " + label(key)
         yield from render_json(item, indent + "  ")
         opening = ","
     yield indent + closing
