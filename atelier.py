@@ -1543,7 +1543,7 @@ def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> 
         if item is UNSOUND:
             continue
         found.append(item)
-        if isinstance(item, Found) and "id" in item:
+        if kind in SHAPES and SHAPES[kind][0].name == "id" and "id" in item:
             first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), item.place)
             if first != item.place:
                 faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; "
@@ -2312,8 +2312,8 @@ def tell_difference(written: str, quoted: str) -> str:
 
 
 VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
-    ("en octets UTF-8", lambda text: text.encode("utf-8"), lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"),
+    ("en octets UTF-8", lambda text: text.encode("utf-8", "replace"), lambda data: data.decode("utf-8", "replace")),
+    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le", "replace")).cast("H"),
      lambda data: bytes(data).decode("utf-16-le", "replace")),
     ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
     ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),

@@ -92,12 +92,34 @@ class Records(TestCase):
         self.assertEqual(self.told(case, "\n".join(rows + rows[-1:]), "m.trec"), [
             "ligne 10003 : passage « v/d#10002 » donné deux fois pour « q » ; gardez-en un."])
 
+    def test_half_a_character_is_told_and_nothing_breaks_on_it(self):
+        record = {"document": "d", "start_char": 3, "text": "\ud800"}
+        self.assertEqual(self.told(make_case(), json.dumps({"question": "q", "context": [record]})), [
+            "ligne 1 : context[0].text : moitié de paire UTF-16 isolée U+D800 au caractère 0 (compté depuis 0) ; "
+            "supprimez ce caractère.",
+            "ligne 1 : context[0] : le texte « \\xd800 » n'est pas celui des positions 3 à 4 de « d » : « p »."])
+
+    def test_many_faults_of_many_names_are_explained_no_more_than_they_are_shown(self):
+        case = make_case("mot " * 2000 + "trois mois", variants=[{"id": "v", "unit": "words", "size": 1}])
+        rows = ["q Q0 v/x#{:05} {} {} x".format(number, number, -number) for number in range(1, 2001)]
+        told = self.told(case, "\n".join(rows), "m.trec")
+        self.assertEqual((len(told), told[-1]), (101, "et 1900 autres fautes."))
+        self.assertTrue(told[99].endswith(" ?"), told[99])
+
     def test_equal_ranks_contradict_nothing(self):
         case = make_case("Un.\n\nLe préavis est de trois mois.", settings={"top_k": 1})
         rows = ["q Q0 paragraphes/d#0001 1 1 x", "q Q0 paragraphes/d#0002 1 2 x"]
         report = self.judged(case, "\n".join(rows), "m.trec")
         self.assertTrue(question(report, "m")["all_required_covered"])
         self.assertEqual([warning for warning in report["warnings"] if "classement" in warning], [])
+
+
+class Sections(TestCase):
+    def test_an_id_is_what_a_shape_says_it_is(self):
+        """A section has no id of its own: `id` is metadata there, of any kind and as often as one likes."""
+        sections = [{"text": "Le préavis est de trois mois.", "id": 3}, {"text": "Un.", "id": "a"}, {"text": "Deux.", "id": "a"}]
+        report = self.report(make_case(documents=[{"id": "d", "sections": sections}]))
+        self.assertEqual(variant(report, "paragraphes")["summary"]["mixed_by"]["id"], 0)
 
 
 class Reports(TestCase):
@@ -113,6 +135,8 @@ class Reports(TestCase):
         lambda report, part: report["variants"][3]["questions"][0]["facts"][0].update(loss={"stage": "inventée", "missing": []}),
         lambda report, part: report["variants"][3]["questions"][0]["facts"][0].update(loss={"stage": ["x"]}),
         lambda report, part: report["variants"][3]["questions"][0]["facts"][0].update(id=None),
+        lambda report, part: report["variants"][3]["questions"][0]["facts"][0].update(
+            alternatives=[{"id": 3, "document": "d", "quote": 5, "start": 0}]),
         lambda report, part: report["case"].update(documents=None), lambda report, part: report["case"]["documents"][0].update(id=[]),
         lambda report, part: report.update(settings=[]))
 
