@@ -2612,14 +2612,14 @@ class Corpus:
         self.explained += 1
         return explanation(*values) if self.explained <= LISTED_FAULTS else ""
 
-    def find(self, unknown: str, name: Any, ids: Iterable[str],
+    def find(self, kind: str, unknown: str, name: Any, ids: Iterable[str],
              others: Mapping[str, Sequence[str]] = {}) -> str:
         """The id that a name stands for: an id, else another name, that of one thing alone."""
-        text = name if isinstance(name, str) else ""
+        text = str(name)
         found = [text] if text in ids else others.get(" ".join(text.split()), ())
         if not found:
-            mend = self.explain(suggestion, str(name), dict.fromkeys([*ids, *others]))
-            raise AtelierError("{}. {}".format(unknown.format(shown(name)), mend))
+            mend = self.explain(suggestion, text, dict.fromkeys([*ids, *others]))
+            raise AtelierError("{} {} {}. {}".format(kind, shown(name), unknown, mend))
         if len(found) > 1:
             raise AtelierError("{} est le nom commun de {} ; donnez l'identifiant.".format(
                 shown(name), " et ".join(map(shown, found))))
@@ -2627,16 +2627,15 @@ class Corpus:
 
     def passage(self, name: Any) -> Passage:
         """`fixe_48_0/frais#0003`; where the ids of several variants fit, the longest is meant."""
-        text, variants = name if isinstance(name, str) else "", [variant.id for variant in self.case.variants]
-        variant = max((known for known in variants if text.startswith(known + "/")), key=len, default=None)
-        if variant is None and "/" in text:
-            self.find("variante {} inconnue", text.split("/")[0], variants)
-        if variant is None:
+        text, variants = str(name), [variant.id for variant in self.case.variants]
+        if "/" not in text:
             raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans "
                                "--export.".format(shown(name)))
-        passages = self.cutting_of(variant).by_id
-        unknown = "passage {{}} inconnu de la variante {}".format(shown(variant))
-        return passages[self.find(unknown, text[len(variant) + 1:], passages)]._replace(id=text)
+        fitting = [variant for variant in variants if text.startswith(variant + "/")]
+        variant = max(fitting, key=len) if fitting else self.find(
+            "variante", "inconnue", text.split("/")[0], variants)
+        passages, unknown = self.cutting_of(variant).by_id, "inconnu de la variante " + shown(variant)
+        return passages[self.find("passage", unknown, text[len(variant) + 1:], passages)]._replace(id=text)
 
 
 def by_name(pairs: Iterable[Tuple[str, str]]) -> Dict[str, List[str]]:
@@ -2676,7 +2675,7 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
     if name is None and text is None:
         raise AtelierError("ni « passage », ni « document », ni texte : d'où vient ce passage ?")
     document = None if name is None else corpus.case.documents[
-        corpus.find("document {} inconnu", name, corpus.case.documents, corpus.files)]
+        corpus.find("document", "inconnu", name, corpus.case.documents, corpus.files)]
     in_words = limits == [None, None] and not {"start", "end"}.isdisjoint(record)
     if in_words:
         limits = [record.get("start"), record.get("end")]
@@ -2819,7 +2818,7 @@ def read_line(line: Tree, place: str, stem: str, corpus: Corpus,
         faults.add(place, "« engine » attend un texte ; trouvé : {}.".format(shown(engine)))
     try:
         texts = corpus.asked if asked != "question" else {}
-        question = corpus.find("question {} inconnue", line.get(asked), corpus.questions, texts)
+        question = corpus.find("question", "inconnue", line.get(asked), corpus.questions, texts)
     except AtelierError as error:
         faults.extend(place, error)
     if sent not in line:
@@ -2864,7 +2863,7 @@ def read_ranking(rows: Iterable[Tuple[str, Sequence[str]]], corpus: Corpus,
             entry = -float(score), int(rank), corpus.passage(name)
             if not abs(entry[0]) < float("inf"):
                 raise ValueError(score)
-            ranked = found.setdefault(corpus.find("question {} inconnue", question, corpus.questions), {})
+            ranked = found.setdefault(corpus.find("question", "inconnue", question, corpus.questions), {})
             if name in ranked:
                 raise AtelierError("passage {} donné deux fois pour {} ; gardez-en un.".format(
                     shown(name), shown(question)))
