@@ -100,15 +100,17 @@ Case = record("Case", "file sha256 title documents facts questions settings vari
 Passage = record("Passage", "id span touched start end heading words", """
     What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span
     holds the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
-Cutting = record("Cutting", "by_id by_document", """
-    The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}.""")
-Hit = record("Hit", "rank passage score kept_words", """
-    A Passage that was found: rank from 1, score (or None), how many words the budget let through.""")
-Sent = record("Sent", "question filters terms no_hits hits context cutting rank_of", """
+Cutting = record("Cutting", "by_id by_document longest", """
+    The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}; the most whole words
+    that one of them holds.""")
+Hit = record("Hit", "rank passage score kept_words terms", """
+    A Passage that was found: rank from 1, score (or None), how many words the budget let through, and the (term,
+    times, part of the score) of each of the question's terms that it holds (of an engine: None).""", defaults=(None,))
+Sent = record("Sent", "question filters terms no_hits hits context cutting index admitted", """
     What a variant, or another engine, found and sent for a question.  filters: the (key, condition) in force;
     terms: [(term, passages that hold it)]; no_hits: why there are none; hits: [Hit] before the budget;
-    context: the Hits of which something was sent; cutting: the variant's; rank_of(passage id): its rank among
-    the admitted matches, None when unmatched.  An engine has no cutting, rank_of, terms, perhaps no hits.""")
+    context: the Hits of which something was sent; cutting and index: the variant's; admitted: the ids of the
+    passages that filters let through, None for all.  An engine has no terms, cutting, index, perhaps no hits.""")
 Lost = record("Lost", "quote missing sent budget_words refusing touching holders", """
     What the stages of loss may need to know of one uncovered quote (a Span).  missing: the spans of it that
     the context lacks; refusing: {key: condition} that keep out all that holds some word of it; touching: the
@@ -117,11 +119,9 @@ Attempt = record("Attempt", "quote missing loss", """
     A Quote as one context leaves it: how many of its words are missing, its loss (None when covered).""")
 Verdict = record("Verdict", "fact attempts chosen", """
     A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
-Outcome = record("Outcome", "sent spans verdicts", """
-    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact.""")
-Key = record("Key", "name kind required default", """
-    A member that an object of a file may have; kind is one of the reading's KINDS or SHAPES.""",
-             defaults=(False, None))
+Outcome = record("Outcome", "sent spans verdicts needed", """
+    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, and what
+    would be enough, when it was studied.""", defaults=(None,))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -158,16 +158,18 @@ class AtelierError(Exception):
 
 def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
              engines: Mapping[str, Iterable[Sent]] = {},
+             study: Callable[[Case, Outcome], Outcome] = lambda case, outcome: outcome,
              tick: Callable[[], None] = lambda: None) -> Tree:
     """The whole report, as a dict ready for JSON; warnings and comparisons are left to their doors.
 
     cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
-    judged beside the variants; tick is called once a question of a variant is done.
+    judged beside the variants; study adds to an outcome why its proofs were lost; tick is called once a question
+    of a variant is done.
     """
     terms = search_terms([question.text for question in case.questions], case.settings.stop_words)
-    variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, tick)
+    variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, study, tick)
                 for variant in case.variants]
-    variants += [diagnose_engine(case, name, deliveries) for name, deliveries in engines.items()]
+    variants += [diagnose_engine(case, name, deliveries, study) for name, deliveries in engines.items()]
     return {
         "atelier": __version__,
         "environment": describe_environment(),
@@ -180,7 +182,7 @@ def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
 
 
 def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequence[Sequence[str]],
-                     tick: Callable[[], None]) -> Tree:
+                     study: Callable[[Case, Outcome], Outcome], tick: Callable[[], None]) -> Tree:
     """A variant's part of the report: its passages indexed, each question searched, assembled and judged."""
     index = Index(cutting.by_id, lambda name: searched_text(case, cutting.by_id[name]))
     filtered = case.settings.filters or any(question.filters for question in case.questions)
@@ -190,7 +192,8 @@ def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequ
         for question, searched in zip(case.questions, terms):
             if not variant.question_filters:
                 question = question._replace(filters={}, per_document=None)
-            outcomes.append(judge(case, send(case, cutting, index, admission, question, searched)))
+            sent = send(case, cutting, index, admission, question, searched)
+            outcomes.append(study(case, judge(case, sent)))
             tick()
     finally:
         index.close()
@@ -205,9 +208,10 @@ def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequ
     }
 
 
-def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent]) -> Tree:
+def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent],
+                    study: Callable[[Case, Outcome], Outcome]) -> Tree:
     """Another engine's part of the report: a variant's, None where an engine has no figure."""
-    outcomes = [judge(case, sent) for sent in deliveries]
+    outcomes = [study(case, judge(case, sent)) for sent in deliveries]
     questions = describe_outcomes(case, outcomes)
     for question in questions:
         question["over_budget"] = max(0, question["words_sent"] - case.settings.budget_words)
@@ -225,12 +229,16 @@ def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admissi
         found = best_of_each(found, cutting, question.per_document)
     passages = [cutting.by_id[name] for name, _ in found]
     kept = assemble([passage.words for passage in passages], case.settings.budget_words)
-    hits = [Hit(rank, passage, score, words)
+    hits = [Hit(rank, passage, score, words, index.explain(terms, passage.id))
             for rank, (passage, (_, score), words) in enumerate(zip(passages, found, kept), 1)]
     no_hits = "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
     return Sent(question, filters, [(term, index.count(term)) for term in terms], None if hits else no_hits,
-                hits, [hit for hit in hits if hit.kept_words], cutting,
-                lambda name: index.rank(terms, name, admitted))
+                hits, [hit for hit in hits if hit.kept_words], cutting, index, admitted)
+
+
+def rank_of(sent: Sent, name: str) -> Optional[int]:
+    """The rank of a passage among the admitted matches of a question; None when it shares no term with it."""
+    return sent.index.rank([term for term, _ in sent.terms], name, sent.admitted)
 
 
 def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
@@ -330,16 +338,14 @@ def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iter
         yield start, end, heading
 
 
-Unit = record("Unit", "cut keys", "A way of cutting: its function, whose parameters are its Keys.")
+Unit = record("Unit", "cut shape defaults", """
+    A way of cutting: its function, whose parameters have the shape (a line as of SHAPES) and the defaults.""")
 
-
-WINDOW_KEYS = (Key("size", "count", True), Key("overlap", "position", default=0))
 UNITS = {
-    "words": Unit(cut_words, WINDOW_KEYS),
-    "paragraphs": Unit(cut_paragraphs, ()),
-    "chars": Unit(cut_chars, WINDOW_KEYS),
-    "sections": Unit(cut_sections, (Key("max_chars", "count", True),
-                                    Key("repeat_title", "flag", default=False))),
+    "words": Unit(cut_words, "size!count overlap:position", {"overlap": 0}),
+    "paragraphs": Unit(cut_paragraphs, "", {}),
+    "chars": Unit(cut_chars, "size!count overlap:position", {"overlap": 0}),
+    "sections": Unit(cut_sections, "max_chars!count repeat_title:flag", {"repeat_title": False}),
 }
 
 
@@ -353,7 +359,7 @@ def cut(documents: Documents, variant: Variant) -> Cutting:
             make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
             for number, piece in enumerate(pieces, 1)]
     by_id = {passage.id: passage for passages in by_document.values() for passage in passages}
-    return Cutting(by_id, by_document)
+    return Cutting(by_id, by_document, max((size([passage.span]) for passage in by_id.values()), default=0))
 
 
 def make_passage(document: Document, name: str, start: int, end: int, heading: str) -> Passage:
@@ -556,7 +562,8 @@ class Ranking:
             sums = {row: total + term.parts.get(row, 0.0) for row, total in sums.items() if total + left >= floor}
         return sums
 
-    def _score(self, row: int) -> float:
+    def score(self, row: int) -> float:
+        """Minus the sum of a row's parts, added up in the query's order."""
         total = 0.0
         for term in self.postings:  # sum() would round less than FTS5 since Python 3.12
             total += term.parts.get(row, 0.0)
@@ -570,18 +577,18 @@ class Ranking:
             self._take()
         sums = self._finish(floor(self.sums))
         lowest = floor(sums)
-        return sorted((self._score(row), row) for row, total in sums.items() if total >= lowest)[:limit]
+        return sorted((self.score(row), row) for row, total in sums.items() if total >= lowest)[:limit]
 
-    def rank(self, row: int) -> Optional[int]:
-        """1 and the number of matches that come before a row; None when it is no match."""
-        own = self._score(row)
+    def before(self, row: int) -> Optional[List[int]]:
+        """The matches that come before a row, in no order; None when it is no match."""
+        own = self.score(row)
         if not own or self.admitted is not None and row not in self.admitted:
             return None
         lowest, highest = -own * ROUNDING, -own / ROUNDING
         while self.left[self.taken] > lowest:
             self._take()
-        return 1 + sum(total > highest or total >= lowest and (self._score(other), other) < (own, row)
-                       for other, total in self._finish(lowest).items())
+        return [other for other, total in self._finish(lowest).items()
+                if total > highest or total >= lowest and (self.score(other), other) < (own, row)]
 
 
 class Index:
@@ -626,7 +633,7 @@ class Index:
     def _ask(self, terms: Sequence[str], admitted: Optional[FrozenSet[str]]) -> Ranking:
         """The ranking of a question: the last one's is still at hand, with what was added up for it."""
         if admitted != self.admitted[0]:
-            self.admitted = admitted, {self.rows[passage] for passage in admitted or ()}
+            self.admitted = admitted, None if admitted is None else {self.rows[passage] for passage in admitted}
         if self.asked is None or self.asked[:2] != (terms, admitted):
             self.asked = terms, admitted, Ranking([self._find(term) for term in terms], self.admitted[1])
         return self.asked[2]
@@ -639,9 +646,21 @@ class Index:
             self._check(terms)
         return [(self.ids[row], score) for score, row in found]
 
-    def rank(self, terms: Sequence[str], passage: str, admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
-        """The rank of a passage among the matches, from 1; None when it shares no word with the question."""
-        return self._ask(terms, admitted).rank(self.rows[passage])
+    def before(self, terms: Sequence[str], passage: str,
+               admitted: Optional[FrozenSet[str]] = None) -> Optional[List[str]]:
+        """The matches that come before a passage, in no order; None when it shares no term with the question."""
+        rows = self._ask(terms, admitted).before(self.rows[passage])
+        return rows and [self.ids[row] for row in rows]
+
+    def rank(self, terms: Sequence[str], passage: str,
+             admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
+        """The rank of a passage among the matches, from 1; None when it shares no term with the question."""
+        rows = self._ask(terms, admitted).before(self.rows[passage])
+        return None if rows is None else 1 + len(rows)
+
+    def score(self, terms: Sequence[str], passage: str) -> float:
+        """The score of a passage; 0 when it shares no term with the question."""
+        return self._ask(terms, None).score(self.rows[passage])
 
     def count(self, term: str) -> int:
         """How many passages of the variant hold a term."""
@@ -782,7 +801,7 @@ def find_refusing(filters: Filters, document: Document, quote: Span,
 
 def filtered_out(lost: Lost) -> Optional[Tree]:
     """The filters refuse the document, or the section, where the quote stands."""
-    return {"filter": dict(lost.refusing)} if lost.refusing else None
+    return {"filter": lost.refusing} if lost.refusing else None
 
 
 def not_indexed(lost: Lost) -> Optional[Tree]:
@@ -795,22 +814,44 @@ def cut_by_budget(lost: Lost) -> Optional[Tree]:
 
     None when it lies within: another engine cut its context by a rule of its own.
     """
-    left, before, carried = [lost.quote], 0, None
-    for hit in lost.sent.hits or ():
-        span = hit.passage.span
+    hits = lost.sent.hits or ()
+    found = last_needed(lost.quote, [hit.passage for hit in hits])
+    if not found:
+        return None
+    place, words = found
+    over = words - lost.budget_words
+    return {"passage": hits[place].passage.id, "rank": hits[place].rank, "words_over": over if over > 0 else None,
+            **({"pieces": pieces_of(lost)} if lost.sent.cutting and not lost.holders else {})}
+
+
+def last_needed(quote: Span, passages: Sequence[Passage]) -> Optional[Tuple[int, int]]:
+    """(place of the last passage that a quote needs, words that reach the quote's end) in concatenated passages.
+
+    A word counts at its earliest place.  None when the passages do not hold the whole quote.
+    """
+    left, before, last = [quote], 0, None
+    for place, passage in enumerate(passages):
+        span = passage.span
         after = [rest for part in left for rest in missing_spans(part, [span])]
         if size(after) < size(left):
             end = min(span.end, max(part.end for part in left if part.start < span.end))
-            over = before + lead_words(hit.passage) + end - span.start - lost.budget_words
-            carried = {"passage": hit.passage.id, "rank": hit.rank, "words_over": over if over > 0 else None}
-        left, before = after, before + hit.passage.words
-    return None if left else carried
+            last = place, before + lead_words(passage) + end - span.start
+        left, before = after, before + passage.words
+        if not left:
+            return last
+    return None
 
 
 def split_at_boundary(lost: Lost) -> Optional[Tree]:
-    """Every word is in a passage, but no passage holds the whole quote."""
-    return None if lost.holders else {"pieces": [{"passage": piece.id, "rank": lost.sent.rank_of(piece.id)}
-                                                 for piece in lost.touching]}
+    """Every word is in a passage, but no passage holds the whole quote; longest, when none could."""
+    if lost.holders:
+        return None
+    longest = lost.sent.cutting.longest
+    return {"pieces": pieces_of(lost), **({"longest": longest} if longest < size([lost.quote]) else {})}
+
+
+def pieces_of(lost: Lost) -> List[Tree]:
+    return [{"passage": piece.id, "rank": rank_of(lost.sent, piece.id)} for piece in lost.touching]
 
 
 def not_matched(lost: Lost) -> Optional[Tree]:
@@ -821,7 +862,7 @@ def not_matched(lost: Lost) -> Optional[Tree]:
 def ranked_too_low(lost: Lost) -> Optional[Tree]:
     """The best ranked passage that holds the quote came after top_k."""
     rank, passage = best_holder(lost)
-    return {"passage": passage, "rank": rank}
+    return {"passage": passage, "rank": rank, "limit": "per_document" if lost.sent.question.per_document else "top_k"}
 
 
 def not_retrieved(lost: Lost) -> Optional[Tree]:
@@ -836,13 +877,13 @@ def not_sent(lost: Lost) -> Optional[Tree]:
 
 def best_holder(lost: Lost) -> Optional[Tuple[int, str]]:
     """The (rank, passage id) of the best ranked of the passages that hold the quote whole."""
-    ranked = [(lost.sent.rank_of(holder.id), holder.id) for holder in lost.holders]
+    ranked = [(rank_of(lost.sent, holder.id), holder.id) for holder in lost.holders]
     return min(((rank, name) for rank, name in ranked if rank), default=None)
 
 
-Stage = record("Stage", "id test label detail advice", """
-    A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try.""")
-
+Stage = record("Stage", "id test label detail advice special", """
+    A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try; special:
+    {what its loss may carry: what to try then}.""", defaults=({},))
 
 STAGES = (
     Stage("filtered_out", filtered_out, "écartée par un filtre", "{filter}",
@@ -852,13 +893,21 @@ STAGES = (
     Stage("cut_by_budget", cut_by_budget, "coupée par le budget",
           "{passage}, rang {rank}, il manque {words_over} au budget",
           "La preuve est trouvée, mais trop loin : passages plus courts, moins de répétitions, "
-          "ou budget plus grand."),
+          "ou budget plus grand.",
+          {"pieces": "La preuve est trouvée en morceaux, mais trop loin : budget plus grand, ou recouvrement "
+                     "qui la garde entière dans un passage."}),
     Stage("split_at_boundary", split_at_boundary, "coupée par le découpage", "{pieces}",
-          "Une limite traverse la citation : déplacez-la (paragraphes, recouvrement), ou scindez le fait."),
+          "Une limite traverse la citation : déplacez-la (paragraphes, recouvrement), ou scindez le fait.",
+          {"longest": "La citation est plus longue que tout passage (au plus {longest} mots) : il faut des "
+                      "passages plus longs, ou scinder le fait ; aucun recouvrement n'y suffit."}),
     Stage("not_matched", not_matched, "sans mot commun avec la question", "{passage}",
-          "Le corpus le dit autrement : comparez les termes de la question à ceux du passage."),
+          "Le corpus le dit autrement : reprenez ses mots dans la question, ou ajoutez-lui ceux de la question.",
+          {"near": "Le passage a des formes voisines des mots de la question ({near}) : la recherche, "
+                   "sans racines, ne les rapproche pas."}),
     Stage("ranked_too_low", ranked_too_low, "classée trop bas", "{passage}, rang {rank}",
-          "Le passage est trouvé sous le top_k : voyez quels passages le précèdent, et par quels termes."),
+          "Le passage est trouvé au-delà du top_k : voyez quels passages le précèdent, et par quels termes.",
+          {"per_document": "Le passage est trouvé, mais « per_document » s'arrête avant lui dans son document : "
+                           "augmentez-le ; « top_k » n'y change rien."}),
 )
 ENGINE_STAGES = (  # for an engine whose index is unknown
     STAGES[0],
@@ -930,9 +979,14 @@ def filters_in_force(case: Case, question: Question) -> Filters:
 
 
 def refused_by(filters: Filters, owners: Iterable[Any]) -> Tree:
-    """The conditions that some owners do not meet."""
-    return {key: wanted for owner in owners for key, wanted in filters
-            if not passes(owner.metadata.get(key), wanted)}
+    """The conditions that some owners do not meet: {key: what was wanted, and what the first of them has}."""
+    refusing: Tree = {}
+    for owner in owners:
+        for key, wanted in filters:
+            found = owner.metadata.get(key)
+            if not passes(found, wanted):
+                refusing.setdefault(key, {"wanted": wanted, "found": found})
+    return refusing
 
 
 def owners_of(document: Document, passage: Optional[Passage] = None) -> Sequence[Any]:
@@ -1011,10 +1065,27 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
         "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
+        "budget_curve": curve([outcome.needed and outcome.needed["budget_words"] for outcome in judged]),
+        "depth_curve": curve([outcome.needed and depth_needed(outcome.needed, outcome.sent.question.per_document)
+                              for outcome in judged]) if cutting else None,
         "passage_words": {"min": lengths[0], "median": median(lengths),
                           "max": lengths[-1]} if lengths else None,
         **count_mixed(case.documents, cutting),
     }
+
+
+def curve(needs: Iterable[Optional[int]]) -> List[List[int]]:
+    """[[value, how many of the needs it meets], …], a step a line; what nothing meets (None) is left out."""
+    times = sorted(Counter(need for need in needs if need is not None).items())
+    return [[need, met] for (need, _), met in zip(times, accumulate(number for _, number in times))]
+
+
+def depth_needed(needed: Tree, per_document: Optional[int]) -> Optional[int]:
+    """The top_k that a question needs, whatever the budget; 1 when its own per_document is enough."""
+    deeper = needed["deeper"] or {}
+    if per_document:
+        return 1 if deeper.get("per_document", per_document + 1) <= per_document else None
+    return deeper.get("top_k")
 
 
 def is_held_whole(cutting: Cutting, fact: Fact) -> bool:
@@ -1138,6 +1209,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
         "redundant_words": redundant_words(outcome.spans),
         "facts": facts,
         "all_required_covered": is_complete(question, [fact["covered"] for fact in facts]),
+        "needed": outcome.needed,
     }
 
 
@@ -1147,8 +1219,13 @@ def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Tree:
     return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words,
             "heading_words": heading_words(passage), "lead_words": lead_words(passage),
             "kept_words": hit.kept_words, "score": hit.score and round(hit.score, 9),
-            "sections": [section.title for section in sections],
+            "terms": describe_terms(hit.terms), "sections": [section.title for section in sections],
             "text": slice_text(passage)}
+
+
+def describe_terms(terms: Optional[Iterable[Tuple[str, int, float]]]) -> Optional[List[Tree]]:
+    """The terms of a question that a passage holds: how many times, and the part of its score."""
+    return terms and [{"term": term, "times": times, "part": round(part, 9)} for term, times, part in terms]
 
 
 def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Tree:
@@ -1255,15 +1332,43 @@ def format_losses(variants: Sequence[Tree]) -> List[str]:
 
 def detail_of(loss: Tree) -> str:
     """What a loss carries, in French: `regles#0002, rang 2, 22 mots de trop`."""
-    pieces = [(piece["passage"], "rang {}".format(piece["rank"]) if piece["rank"] else "sans rang")
-              for piece in loss.get("pieces", ())]
-    words = {
-        "filter": ", ".join("{} = {}".format(*condition) for condition in loss.get("filter", {}).items()),
+    return STAGE[loss["stage"]].detail.format(**{**loss, **words_of(loss)})
+
+
+def advice_of(loss: Tree) -> str:
+    """What to try next, in French; what the loss carries may change it."""
+    stage, words = STAGE[loss["stage"]], words_of(loss)
+    carried = [advice for sign, advice in stage.special.items()
+               if loss.get(sign) or loss.get("limit") == sign or sign == "near" and words["near"]]
+    return [*carried, stage.advice][0].format(**{**loss, **words})
+
+
+def words_of(loss: Tree) -> Dict[str, str]:
+    """The members of a loss that a sentence tells in words."""
+    pieces = [(piece["passage"], rank_in_words(piece["rank"])) for piece in loss.get("pieces", ())]
+    near = dict.fromkeys("{} / {}".format(*pair) for place in loss.get("places", ()) for pair in place["near"] or ())
+    return {
+        "filter": ", ".join("{} = {} (demandé : {})".format(key, plain(sides["found"]), plain(sides["wanted"]))
+                            for key, sides in loss.get("filter", {}).items()),
         "missing": ", ".join("mots {} à {}".format(start, end - 1) for start, end in loss.get("missing", ())),
+        "near": ", ".join(near),
         "pieces": " + ".join("{} ({})".format(*piece) for piece in pieces),
         "words_over": counted(loss["words_over"], "mot") if loss.get("words_over") else "des mots",
     }
-    return STAGE[loss["stage"]].detail.format(**{**loss, **words})
+
+
+def rank_in_words(rank: Optional[int]) -> str:
+    return "rang {}".format(rank) if rank else "sans rang"
+
+
+def plain(value: Any) -> str:
+    """A metadata value, or a condition, as a sentence tells it."""
+    if isinstance(value, dict):
+        signs = {"gte": ">= {}", "lte": "<= {}", "in": "l'un de {}"}
+        return " et ".join(signs[operator].format(plain(bound)) for operator, bound in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "absent" if value is None else str(value)
 
 
 def clip(text: str, width: int = 80) -> str:
@@ -1420,85 +1525,78 @@ def check_characters(text: str, place: str, faults: Faults) -> None:
             what, code, match.start(), mend))
 
 
-# One table of what files may hold, and one walker.  A kind is a line of KINDS (a plain value), a line of SHAPES
-# (an object), `[kind]` (a list), `kind?` (or null); the key `*` stands for all those that a shape does not name.
+# One table of what files may hold, and one walker.  A shape lists the members of an object, `name:kind`, or
+# `name!kind` for one that is required; `*` stands for all the others.  A kind is a line of KINDS (a plain value)
+# or of SHAPES (an object), `[kind]` (a list), `kind?` (or null).
 
 def is_metadata(value: Any) -> bool:
     return isinstance(value, (str, int, float)) or isinstance(value, list) and all(
         isinstance(item, str) for item in value)
 
 
-KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # the test of a value, and what was expected, in French
-    "text": (lambda value: isinstance(value, str), "un texte entre guillemets"),
-    "filled": (lambda value: isinstance(value, str) and value.strip(), "un texte non vide, entre guillemets"),
-    "count": (lambda value: type(value) is int and value >= 1, "un entier d'au moins 1, sans guillemets"),
-    "position": (lambda value: type(value) is int and value >= 0,
-                 "un entier positif ou nul, sans guillemets"),
+def is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_from(least: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and value >= least
+
+
+KINDS: Dict[str, Tuple[Callable[[Any], Any], str]] = {  # the test of a value, and what is expected, in French
+    "text": (is_text, "un texte entre guillemets"),
+    "filled": (lambda value: is_text(value) and value.strip(), "un texte non vide, entre guillemets"),
+    "count": (is_from(1), "un entier d'au moins 1, sans guillemets"),
+    "position": (is_from(0), "un entier positif ou nul, sans guillemets"),
     "flag": (lambda value: isinstance(value, bool), "true ou false"),
-    "texts": (lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    "texts": (lambda value: isinstance(value, list) and all(map(is_text, value)),
               "une liste de textes, entre crochets"),
     "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
     "list": (lambda value: isinstance(value, list), "une liste, entre crochets"),
     "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
     "condition": (lambda value: is_metadata(value) or isinstance(value, dict),
                   "une valeur, ou un objet de « gte », « lte » et « in »"),
-    "bound": (lambda value: isinstance(value, (str, int, float)) and not isinstance(value, bool),
-              "un nombre ou une date ISO"),
+    "bound": (lambda value: is_text(value) or is_number(value), "un nombre ou une date ISO"),
     "choices": (lambda value: isinstance(value, list) and value and all(
         isinstance(item, (str, int, float)) for item in value), "une liste de valeurs, non vide"),
-    "revision": (lambda value: value is None or type(value) is int or isinstance(value, str),
+    "revision": (lambda value: value is None or type(value) is int or is_text(value),
                  "un entier, un texte ou null"),
-    "stage": (lambda value: value in list(STAGE), "une étape de perte"),
+    "stage": (lambda value: is_text(value) and value in STAGE, "une étape de perte"),
     "any": (lambda value: True, ""),
 }
 SHAPES = {
-    "case": (Key("title", "text"), Key("description", "text"), Key("filters", "filters"),
-             Key("settings", "settings"), Key("variants", "[variant]"), Key("documents", "[document]", True),
-             Key("facts", "[fact]", True), Key("questions", "[question]", True)),
-    "settings": (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"),
-                 Key("index_titles", "flag")),
-    "filters": (Key("*", "condition"),),
-    "operators": (Key("gte", "bound"), Key("lte", "bound"), Key("in", "choices")),
-    "variant": (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"),
-                Key("*", "any")),
-    "document": (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"),
-                 Key("file", "filled"), Key("sections", "[section]"), Key("structure", "filled"),
-                 Key("*", "metadata")),
-    "section": (Key("title", "text"), Key("text", "filled", True), Key("*", "metadata")),
-    "fact": (Key("id", "filled", True), Key("document", "filled"), Key("quote", "filled"),
-             Key("start", "position"), Key("any_of", "[quote]")),
-    "quote": (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position")),
-    "question": (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"),
-                 Key("required_facts", "texts"), Key("filters", "filters"), Key("per_document", "count"),
-                 Key("set", "filled")),
-    "register": (Key("passages", "[source]"), Key("context", "texts"), Key("context_from", "context_from"),
-                 Key("claims", "[claim]", True)),
-    "source": (Key("id", "filled", True), Key("revision", "revision"), Key("text", "filled", True)),
-    "claim": (Key("id", "filled", True), Key("text", "filled", True), Key("citations", "[citation]", True)),
-    "citation": (Key("passage", "filled", True), Key("revision", "revision"), Key("text", "filled", True),
-                 Key("relation", "filled", True)),
-    "context_from": (Key("report", "filled", True), Key("variant", "filled", True), Key("question", "filled", True)),
+    "case": "title:text description:text filters:filters settings:settings variants:[variant] "
+            "documents![document] facts![fact] questions![question]",
+    "settings": "top_k:count budget_words:count stop_words:texts index_titles:flag",
+    "filters": "*:condition",
+    "operators": "gte:bound lte:bound in:choices",
+    "variant": "id!filled unit!filled question_filters:flag *:any",
+    "document": "id!filled title:text text:filled file:filled sections:[section] structure:filled *:metadata",
+    "section": "title:text text!filled *:metadata",
+    "fact": "id!filled document:filled quote:filled start:position any_of:[quote]",
+    "quote": "document!filled quote!filled start:position",
+    "question": "id!filled text!filled answerable:flag required_facts:texts filters:filters per_document:count "
+                "set:filled",
+    "register": "passages:[source] context:texts context_from:context_from claims![claim]",
+    "source": "id!filled revision:revision text!filled",
+    "claim": "id!filled text!filled citations![citation]",
+    "citation": "passage!filled revision:revision text!filled relation!filled",
+    "context_from": "report!filled variant!filled question!filled",
     # an earlier report, as far as it is read again
-    "report": (Key("case", "case_report", True), Key("settings", "object", True),
-               Key("variants", "[variant_report]", True), Key("*", "any")),
-    "case_report": (Key("sha256", "text", True), Key("documents", "[document_report]", True),
-                    Key("*", "any")),
-    "document_report": (Key("id", "text", True), Key("sha256", "text", True), Key("*", "any")),
-    "variant_report": (Key("id", "text", True), Key("chunking", "object?", True),
-                       Key("question_filters", "flag", True), Key("questions", "[question_report]", True),
-                       Key("*", "any")),
-    "question_report": (Key("id", "text", True), Key("text", "text", True), Key("filters", "object", True),
-                        Key("per_document", "count?", True),
-                        Key("hits_before_budget", "[part_report]?", True),
-                        Key("context", "[part_report]", True), Key("facts", "[fact_report]", True),
-                        Key("*", "any")),
-    "part_report": (Key("passage", "text", True), Key("text", "text", True), Key("*", "any")),
-    "fact_report": (Key("id", "text", True), Key("loss", "loss_report?", True), Key("document", "text", True),
-                    Key("quote", "text", True), Key("start", "position", True),
-                    Key("alternatives", "[alternative_report]"), Key("*", "any")),
-    "alternative_report": (Key("document", "text", True), Key("quote", "text", True),
-                           Key("start", "position", True), Key("*", "any")),
-    "loss_report": (Key("stage", "stage", True), Key("*", "any")),
+    "report": "case!case_report settings!object variants![variant_report] *:any",
+    "case_report": "sha256!text documents![document_report] *:any",
+    "document_report": "id!text sha256!text *:any",
+    "variant_report": "id!text chunking!object? question_filters!flag questions![question_report] *:any",
+    "question_report": "id!text text!text filters!object per_document!count? hits_before_budget![part_report]? "
+                       "context![part_report] facts![fact_report] *:any",
+    "part_report": "passage!text text!text *:any",
+    "fact_report": "id!text loss!loss_report? document!text quote!text start!position alternatives:[quote_report] "
+                   "*:any",
+    "quote_report": "document!text quote!text start!position *:any",
+    "loss_report": "stage!stage *:any",
 }
 UNSOUND = object()
 
@@ -1551,24 +1649,30 @@ def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> 
     return found if found or not items else UNSOUND
 
 
-def sound_members(value: Tree, keys: Sequence[Key], place: str, faults: Faults) -> Found:
+@lru_cache(None)
+def members_of(shape: str) -> Dict[str, Tuple[str, bool]]:
+    """{name: (kind, whether it is required)} of a shape."""
+    found = re.findall(r"(\S+?)([!:])(\S+)", shape)
+    return {name: (kind, mark == "!") for name, mark, kind in found}
+
+
+def sound_members(value: Tree, shape: str, place: str, faults: Faults) -> Found:
     """The sound members of an object; what is unknown, missing, or of the wrong kind is told."""
-    kinds = {key.name: key.kind for key in keys}
-    others = kinds.pop("*", None)
+    members = members_of(shape)
     found = Found()
     found.place, found.given = place, frozenset(value)
     for name, item in value.items():
         where = "{}.{}".format(place, name if name.strip() else '""').lstrip(".")
-        kind = kinds.get(name, others)
-        if kind is None:
-            faults.add(where, "clé inconnue.", name, kinds)
+        kind, _ = members.get(name if name != "*" else "", members.get("*", ("", False)))
+        if not kind:
+            faults.add(where, "clé inconnue.", name, members)
             continue
         item = sound(item, kind, where, faults)
         if item is not UNSOUND:
             found[name] = item
-    for key in keys:
-        if key.required and key.name not in value:
-            faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(key.name)))
+    for name, (_, required) in members.items():
+        if required and name not in value:
+            faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(name)))
     return found
 
 
@@ -1592,7 +1696,7 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
 
 def other_members(found: Found, shape: str) -> Tree:
     """The members of an object that its shape does not name: metadata."""
-    named = {key.name for key in SHAPES[shape]}
+    named = members_of(SHAPES[shape])
     return {name: value for name, value in found.items() if name not in named}
 
 
@@ -1624,8 +1728,8 @@ def read_variants(case: Found, documents: Documents, faults: Faults) -> Tuple[Va
             if unit:
                 faults.add(item.place + ".unit", "unité {} inconnue.".format(shown(unit)), unit, UNITS)
             continue
-        own = sound_members(other_members(item, "variant"), UNITS[unit].keys, item.place, faults)
-        parameters = {key.name: own.get(key.name, key.default) for key in UNITS[unit].keys}
+        own = sound_members(other_members(item, "variant"), UNITS[unit].shape, item.place, faults)
+        parameters = {name: own.get(name, UNITS[unit].defaults.get(name)) for name in members_of(UNITS[unit].shape)}
         if {"size", "overlap"} <= set(own) and own["overlap"] >= own["size"]:
             faults.add(item.place + ".overlap", "recouvrement {overlap} pour une taille de {size} ; "
                                                 "il doit être plus petit.".format(**own))
@@ -2345,7 +2449,157 @@ def os_problem(error: OSError) -> str:
     return OS_PROBLEMS.get(code, "erreur système {}".format(code))
 
 
-# --- 13. Warnings: what does not stop a run but spoils its reading --------------------------------
+# --- 13. Why, and how much: where a lost proof stands, what would be enough -----------------------
+
+SHARED_LETTERS = 4  # the least that two near forms begin with
+
+
+def study(case: Case, outcome: Outcome) -> Outcome:
+    """The outcome of a question with the places of its losses and what would be enough; it lets its index go."""
+    sent = outcome.sent
+    verdicts = []
+    for verdict in outcome.verdicts:
+        attempts = [attempt._replace(loss={**attempt.loss, "places": find_places(case, sent, attempt.loss)})
+                    if attempt.loss else attempt for attempt in verdict.attempts]
+        chosen = attempts[verdict.attempts.index(verdict.chosen)]
+        verdicts.append(Verdict(verdict.fact, attempts, chosen))
+    needed = find_needed(sent, [verdict.fact for verdict in verdicts]) if sent.question.answerable else None
+    return Outcome(sent._replace(index=None), outcome.spans, verdicts, needed)
+
+
+def find_places(case: Case, sent: Sent, loss: Tree) -> List[Tree]:
+    """The passages that a loss names, each once: their ranks, and the question's terms that they have and lack."""
+    names = [loss["passage"]] if "passage" in loss else []
+    names += [piece["passage"] for piece in loss.get("pieces", ())]
+    ranks = {piece["passage"]: piece.get("rank") for piece in [loss, *loss.get("pieces", ())] if "passage" in piece}
+    places = []
+    for name in dict.fromkeys(names):
+        passage = sent.cutting.by_id[name] if sent.cutting else next(
+            hit.passage for hit in sent.hits if hit.passage.id == name)
+        text = text_of(case.documents, passage)
+        places.append({"passage": name, **passage.span._asdict(), "words": passage.words, "rank": ranks.get(name),
+                       **(describe_match(sent, name, text) if sent.index else
+                          {"score": None, "terms": None, "lacking": None, "near": None}), "text": text})
+    return places
+
+
+def describe_match(sent: Sent, name: str, text: str) -> Tree:
+    """The score of a passage, the terms of the question that it has, those that it lacks, and their near forms."""
+    terms = [term for term, _ in sent.terms]
+    held = sent.index.explain(terms, name)
+    had = {term for term, _, _ in held}
+    lacking = [term for term in terms if term not in had]
+    return {"score": round(sent.index.score(terms, name), 9) if held else None, "terms": describe_terms(held),
+            "lacking": lacking, "near": near_forms(lacking, text)}
+
+
+@lru_cache(1 << 16)
+def fold_word(word: str) -> str:
+    """A word without its case and its accents."""
+    return "".join(sign for sign in unicodedata.normalize("NFD", word.casefold()) if not is_mark(sign))
+
+
+def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
+    """[[term, word], …]: for each term, the word of a text that begins most like it, if one does enough.
+
+    Folded, they share their first letters: four at least, and six tenths of the longer: `prescrit`, `prescrivent`.
+    """
+    by_start: Dict[str, List[str]] = {}
+    for word in dict.fromkeys(TERM.findall(unicodedata.normalize("NFC", text))):
+        by_start.setdefault(fold_word(word)[:SHARED_LETTERS], []).append(word)
+    near = []
+    for term in lacking:
+        folded = fold_word(term)
+        shares = []
+        for word in by_start.get(folded[:SHARED_LETTERS], ()) if len(folded) >= SHARED_LETTERS else ():
+            longer = max(len(folded), len(fold_word(word)))
+            shares.append((len(os.path.commonprefix([folded, fold_word(word)])) / longer, word))
+        share, word = max(shares, key=lambda pair: pair[0], default=(0, ""))
+        near += [[term, word]] if share >= 0.6 else []
+    return near
+
+
+def find_needed(sent: Sent, facts: Sequence[Fact]) -> Tree:
+    """The smallest budget that completes a question at its depth and, of a variant, its smallest depth and budget."""
+    needed = {"budget_words": budget_for(facts, [hit.passage for hit in sent.hits or ()])}
+    if sent.cutting:
+        needed["deeper"] = (find_deeper_by_document if sent.question.per_document else find_deeper)(sent, facts)
+    return needed
+
+
+def budget_for(facts: Iterable[Fact], passages: Sequence[Passage]) -> Optional[int]:
+    """The smallest budget under which concatenated passages cover each fact by its cheapest quote; None if none."""
+    needs = []
+    for fact in facts:
+        ends = [last_needed(quote.span, passages) for quote in fact.quotes]
+        needs.append(min((words for _, words in filter(None, ends)), default=None))
+    return None if None in needs else max(needs)
+
+
+def find_deeper(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
+    """The smallest top_k at which a question is complete, then the smallest budget; None when no depth is enough.
+
+    What needs the whole depth ends in its last passage, beyond the end of all that needs less.
+    """
+    ranks = {hit.passage.id: hit.rank for hit in sent.hits}
+    ends = find_ends(sent, facts, ranks.get, lambda name: rank_of(sent, name))
+    if not ends:
+        return None
+    depth, inside, last = max(ends)
+    before = [hit.passage.id for hit in sent.hits[:depth - 1]] if depth <= len(sent.hits) else sent.index.before(
+        [term for term, _ in sent.terms], last, sent.admitted)
+    return {"top_k": depth, "budget_words": inside + sum(sent.cutting.by_id[name].words for name in before)}
+
+
+def find_deeper_by_document(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
+    """The same in passages of each document."""
+    found = sent.index.best([term for term, _ in sent.terms], None, sent.admitted)
+    ranks: Dict[str, int] = {}
+    counts: Counter = Counter()
+    for name, _ in found:
+        document = sent.cutting.by_id[name].span.document
+        counts[document] += 1
+        ranks[name] = counts[document]
+    ends = find_ends(sent, facts, ranks.get)
+    if not ends:
+        return None
+    depth, _, _ = max(ends)
+    hits = [sent.cutting.by_id[name] for name, _ in best_of_each(found, sent.cutting, depth)]
+    return {"per_document": depth, "budget_words": budget_for(facts, hits)}
+
+
+def find_ends(sent: Sent, facts: Iterable[Fact],
+              *ranks: Callable[[str], Optional[int]]) -> Optional[List[Tuple[int, int, str]]]:
+    """(rank, words of it, id) of the last passage that each fact needs; None when one is out of reach.
+
+    ranks give the rank of a passage, None when it has none; the next is asked when one does not reach a quote.
+    """
+    ends = []
+    for fact in facts:
+        reached = []
+        for quote in fact.quotes:
+            passages = touching(sent.cutting, quote.span)
+            found = (find_end(quote.span, passages, rank) for rank in ranks)
+            reached.append(next(filter(None, found), None))
+        ends.append(min(filter(None, reached), default=None))
+    return None if None in ends else ends
+
+
+def find_end(quote: Span, passages: Iterable[Passage],
+             rank: Callable[[str], Optional[int]]) -> Optional[Tuple[int, int, str]]:
+    """(rank, words of it, id) of the last passage that holds some word of a quote that no better one holds."""
+    ranked = sorted((found, passage) for passage in passages for found in [rank(passage.id)] if found)
+    left = [quote]
+    for found, passage in ranked:
+        after = [rest for part in left for rest in missing_spans(part, [passage.span])]
+        if not after:
+            end = max(part.end for part in left)
+            return found, lead_words(passage) + end - passage.span.start, passage.id
+        left = after
+    return None
+
+
+# --- 14. Warnings: what does not stop a run but spoils its reading --------------------------------
 
 # A check is a function (Case, the variants' parts of the report) -> Iterator[str]: a sentence a warning.
 
@@ -2440,7 +2694,7 @@ def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
     return [sentence for check in CHECKS for sentence in check(case, variants)]
 
 
-# --- 14. Comparisons: variants with each other, and with an earlier report ------------------------
+# --- 15. Comparisons: variants with each other, and with an earlier report ------------------------
 
 SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
 
@@ -2572,7 +2826,7 @@ def read_report(data: bytes, name: str) -> Found:
     return report
 
 
-# --- 15. Engines: what others sent, to the same evaluator -----------------------------------------
+# --- 16. Engines: what others sent, to the same evaluator -----------------------------------------
 
 RECORDS = {  # where a tool's record has its text, document, first and last characters; a dot goes inside
     "Atelier": ("text", "document", "start_char", "end_char"),
@@ -2901,7 +3155,7 @@ def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
                                                for rank, passage in enumerate(delivery.hits, 1)]
     context = [Hit(rank, passage, None, words) for rank, (passage, words) in enumerate(delivery.context, 1)]
     question = question._replace(per_document=None)
-    return Sent(question, filters_in_force(case, question), None, None, hits, context, None, None)
+    return Sent(question, filters_in_force(case, question), None, None, hits, context, None, None, None)
 
 
 def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterator[str]:
@@ -2917,7 +3171,7 @@ def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterato
                 "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
-# --- 16. Citations: a register to three fractions -------------------------------------------------
+# --- 17. Citations: a register to three fractions -------------------------------------------------
 
 RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit",
              "irrelevant": "hors sujet", "review": "à relire"}  # human judgements: none is inferred
@@ -3066,7 +3320,7 @@ def format_citations(citations: Tree) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- 17. Page: a report's dict to one HTML page ---------------------------------------------------
+# --- 18. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
@@ -3498,7 +3752,7 @@ def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> I
     yield "</main>"
 
 
-# --- 18. Guards: the thirteen of --self-test ------------------------------------------------------
+# --- 19. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
     "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
@@ -3634,7 +3888,7 @@ def run_guards() -> Tuple[List[str], int]:
     return lines, failures + (not GUARDS)
 
 
-# --- 19. Command: the only file access, the only printing, the only exit codes --------------------
+# --- 20. Command: the only file access, the only printing, the only exit codes --------------------
 
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
@@ -3954,7 +4208,7 @@ def run_case(options: argparse.Namespace) -> int:
             raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
     sendings = {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
                        for question in case.questions] for name, deliveries in engines.items()}
-    report = diagnose(case, cutting_of, sendings, Progress(len(case.questions) * len(case.variants)))
+    report = diagnose(case, cutting_of, sendings, study, Progress(len(case.questions) * len(case.variants)))
     report["warnings"] = [*warn(case, report["variants"]), *corpus.warnings]
     report["comparisons"] = compare_all(report["variants"])
     if earlier:

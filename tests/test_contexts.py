@@ -108,7 +108,7 @@ class Contexts(TestCase):
         case = dict(self.case, documents=[{"id": "d", "text": TEXT, "pays": "FR"}])
         case["questions"] = [dict(case["questions"][0]), dict(case["questions"][1], filters={"pays": "BE"}), case["questions"][2]]
         loss = question(self.judge({"question": "p", "context": []}, {"question": "q", "context": []}, case=case), "moteur", "q")["facts"][0]["loss"]
-        self.assertEqual(loss, {"stage": "filtered_out", "filter": {"pays": "BE"}})
+        self.assertEqual(loss, {"stage": "filtered_out", "filter": {"pays": {"wanted": "BE", "found": "FR"}}})
 
     def test_recall_of_hits_and_contexts_over_budget(self):
         case = dict(self.case, settings={"budget_words": 3})

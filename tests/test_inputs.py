@@ -193,7 +193,7 @@ class Contexts(TestCase):
                                         "same_words_in": ["contrat_2023"]})
         filtered = make_case(documents=documents, facts=facts, filters={"status": "archived"})
         self.assertEqual(question(self.report(filtered), "fixe_48_0")["facts"][0]["loss"],
-                         {"stage": "filtered_out", "filter": {"status": "archived"}, "same_words_in": ["contrat_2023"]})
+                         {"stage": "filtered_out", "filter": {"status": {"wanted": "archived", "found": "current"}}, "same_words_in": ["contrat_2023"]})
         self.assertTrue(question(self.report(dict(filtered, filters={"status": "current"})), "fixe_48_0")["all_required_covered"])
 
     def test_filters_restrict_candidates_not_statistics(self):

@@ -197,7 +197,7 @@ class Readme(TestCase):
                  if len(row) == 3}
         for name, unit in atelier.UNITS.items():
             named = re.findall(r"`(\w+)`", units[name].replace("`false`", ""))
-            self.assertEqual(named, [key.name for key in unit.keys])
+            self.assertEqual(named, re.findall(r"(\w+)[!:]", unit.shape))
 
     def test_it_names_every_key_of_the_report(self):
         """Of each kind: the reference case, engines, a baseline, contracts, sets, alternatives, citations."""
