@@ -1641,7 +1641,7 @@ def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> 
         if item is UNSOUND:
             continue
         found.append(item)
-        if kind in SHAPES and SHAPES[kind][0].name == "id" and "id" in item:
+        if "id" in members_of(SHAPES.get(kind, "")) and "id" in item:
             first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), item.place)
             if first != item.place:
                 faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; "

@@ -151,7 +151,7 @@ class Reports(TestCase):
         lambda report, question, hit, fact: fact.update(loss={"stage": "inventée", "missing": []}),
         lambda report, question, hit, fact: fact.update(loss={"stage": ["x"]}),
         lambda report, question, hit, fact: fact.update(id=None),
-        lambda report, question, hit, fact: fact.update(alternatives=[{"id": 3, "document": "d", "quote": 5}]),
+        lambda report, question, hit, fact: fact.update(alternatives=[{"id": 3, "quote": 5}]),
         lambda report, question, hit, fact: report.update(variants={"a": 1}),
         lambda report, question, hit, fact: report.update(variants=[3]),
         lambda report, question, hit, fact: report["variants"][0].update(id=["x"]),
