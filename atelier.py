@@ -142,6 +142,12 @@ STOP_WORDS = tuple("""
     qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
 
+INVISIBLE = {  # they split FTS5's words but not str.split()'s
+    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
+    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
+    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
+}
+
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
 
 
@@ -2233,11 +2239,6 @@ def explain_json(error: json.JSONDecodeError) -> str:
     return "ligne {}, colonne {} : JSON invalide : {}.".format(line, position - error.doc.rfind("\n", 0, position), problem)
 
 
-INVISIBLE = {  # they split FTS5's words but not str.split()'s
-    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
-    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
-    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
-}
 # What a keyboard or a converter changes unseen: the French name of the difference, and what erases it,
 # from the slightest to the strongest; the strongest are given up first when looking for the culprits.
 ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
@@ -4198,7 +4199,7 @@ def run_case(options: argparse.Namespace) -> int:
     by_name = {variant.id: variant for variant in case.variants}
     reused = options.contexts or options.export is not None  # else a variant's passages go with it
     cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, by_name[name]))
-    corpus = Corpus(case, cutting_of)
+    corpus = Corpus(case, cutting_of) if options.contexts else None
     for contexts in options.contexts or ():
         taken = {*engines, *(variant.id for variant in case.variants)}
         engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), corpus, taken))
@@ -4209,7 +4210,7 @@ def run_case(options: argparse.Namespace) -> int:
     sendings = {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
                        for question in case.questions] for name, deliveries in engines.items()}
     report = diagnose(case, cutting_of, sendings, study, Progress(len(case.questions) * len(case.variants)))
-    report["warnings"] = [*warn(case, report["variants"]), *corpus.warnings]
+    report["warnings"] = [*warn(case, report["variants"]), *(corpus.warnings if corpus else ())]
     report["comparisons"] = compare_all(report["variants"])
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
