@@ -142,6 +142,12 @@ STOP_WORDS = tuple("""
     qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
 
+INVISIBLE = {  # they split FTS5's words but not str.split()'s
+    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
+    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
+    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
+}
+
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
 
 
@@ -1650,7 +1656,7 @@ def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> 
         if item is UNSOUND:
             continue
         found.append(item)
-        if isinstance(item, Found) and "id" in item:
+        if "id" in members_of(SHAPES.get(kind, "")) and "id" in item:
             first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), item.place)
             if first != item.place:
                 faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; "
@@ -2242,11 +2248,6 @@ def explain_json(error: json.JSONDecodeError) -> str:
     return "ligne {}, colonne {} : JSON invalide : {}.".format(line, position - error.doc.rfind("\n", 0, position), problem)
 
 
-INVISIBLE = {  # they split FTS5's words but not str.split()'s
-    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
-    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
-    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
-}
 # What a keyboard or a converter changes unseen: the French name of the difference, and what erases it,
 # from the slightest to the strongest; the strongest are given up first when looking for the culprits.
 ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
@@ -2425,8 +2426,8 @@ def tell_difference(written: str, quoted: str) -> str:
 
 
 VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
-    ("en octets UTF-8", lambda text: text.encode("utf-8"), lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"),
+    ("en octets UTF-8", lambda text: text.encode("utf-8", "replace"), lambda data: data.decode("utf-8", "replace")),
+    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le", "replace")).cast("H"),
      lambda data: bytes(data).decode("utf-16-le", "replace")),
     ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
     ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
@@ -2874,14 +2875,14 @@ class Corpus:
         self.explained += 1
         return explanation(*values) if self.explained <= LISTED_FAULTS else ""
 
-    def find(self, unknown: str, name: Any, ids: Iterable[str],
+    def find(self, kind: str, unknown: str, name: Any, ids: Iterable[str],
              others: Mapping[str, Sequence[str]] = {}) -> str:
         """The id that a name stands for: an id, else another name, that of one thing alone."""
-        text = name if isinstance(name, str) else ""
+        text = str(name)
         found = [text] if text in ids else others.get(" ".join(text.split()), ())
         if not found:
-            mend = self.explain(suggestion, str(name), dict.fromkeys([*ids, *others]))
-            raise AtelierError("{}. {}".format(unknown.format(shown(name)), mend))
+            mend = self.explain(suggestion, text, dict.fromkeys([*ids, *others]))
+            raise AtelierError("{} {} {}. {}".format(kind, shown(name), unknown, mend))
         if len(found) > 1:
             raise AtelierError("{} est le nom commun de {} ; donnez l'identifiant.".format(
                 shown(name), " et ".join(map(shown, found))))
@@ -2889,16 +2890,15 @@ class Corpus:
 
     def passage(self, name: Any) -> Passage:
         """`fixe_48_0/frais#0003`; where the ids of several variants fit, the longest is meant."""
-        text, variants = name if isinstance(name, str) else "", [variant.id for variant in self.case.variants]
-        variant = max((known for known in variants if text.startswith(known + "/")), key=len, default=None)
-        if variant is None and "/" in text:
-            self.find("variante {} inconnue", text.split("/")[0], variants)
-        if variant is None:
+        text, variants = str(name), [variant.id for variant in self.case.variants]
+        if "/" not in text:
             raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans "
                                "--export.".format(shown(name)))
-        passages = self.cutting_of(variant).by_id
-        unknown = "passage {{}} inconnu de la variante {}".format(shown(variant))
-        return passages[self.find(unknown, text[len(variant) + 1:], passages)]._replace(id=text)
+        fitting = [variant for variant in variants if text.startswith(variant + "/")]
+        variant = max(fitting, key=len) if fitting else self.find(
+            "variante", "inconnue", text.split("/")[0], variants)
+        passages, unknown = self.cutting_of(variant).by_id, "inconnu de la variante " + shown(variant)
+        return passages[self.find("passage", unknown, text[len(variant) + 1:], passages)]._replace(id=text)
 
 
 def by_name(pairs: Iterable[Tuple[str, str]]) -> Dict[str, List[str]]:
@@ -2938,7 +2938,7 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
     if name is None and text is None:
         raise AtelierError("ni « passage », ni « document », ni texte : d'où vient ce passage ?")
     document = None if name is None else corpus.case.documents[
-        corpus.find("document {} inconnu", name, corpus.case.documents, corpus.files)]
+        corpus.find("document", "inconnu", name, corpus.case.documents, corpus.files)]
     in_words = limits == [None, None] and not {"start", "end"}.isdisjoint(record)
     if in_words:
         limits = [record.get("start"), record.get("end")]
@@ -3081,7 +3081,7 @@ def read_line(line: Tree, place: str, stem: str, corpus: Corpus,
         faults.add(place, "« engine » attend un texte ; trouvé : {}.".format(shown(engine)))
     try:
         texts = corpus.asked if asked != "question" else {}
-        question = corpus.find("question {} inconnue", line.get(asked), corpus.questions, texts)
+        question = corpus.find("question", "inconnue", line.get(asked), corpus.questions, texts)
     except AtelierError as error:
         faults.extend(place, error)
     if sent not in line:
@@ -3126,7 +3126,7 @@ def read_ranking(rows: Iterable[Tuple[str, Sequence[str]]], corpus: Corpus,
             entry = -float(score), int(rank), corpus.passage(name)
             if not abs(entry[0]) < float("inf"):
                 raise ValueError(score)
-            ranked = found.setdefault(corpus.find("question {} inconnue", question, corpus.questions), {})
+            ranked = found.setdefault(corpus.find("question", "inconnue", question, corpus.questions), {})
             if name in ranked:
                 raise AtelierError("passage {} donné deux fois pour {} ; gardez-en un.".format(
                     shown(name), shown(question)))
@@ -4214,7 +4214,7 @@ def run_case(options: argparse.Namespace) -> int:
     by_name = {variant.id: variant for variant in case.variants}
     reused = options.contexts or options.export is not None  # else a variant's passages go with it
     cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, by_name[name]))
-    corpus = Corpus(case, cutting_of)
+    corpus = Corpus(case, cutting_of) if options.contexts else None
     for contexts in options.contexts or ():
         taken = {*engines, *(variant.id for variant in case.variants)}
         engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), corpus, taken))
@@ -4225,7 +4225,7 @@ def run_case(options: argparse.Namespace) -> int:
     sendings = {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
                        for question in case.questions] for name, deliveries in engines.items()}
     report = diagnose(case, cutting_of, sendings, study, Progress(len(case.questions) * len(case.variants)))
-    report["warnings"] = [*warn(case, report["variants"]), *corpus.warnings]
+    report["warnings"] = [*warn(case, report["variants"]), *(corpus.warnings if corpus else ())]
     report["comparisons"] = compare_all(report["variants"])
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
