@@ -52,7 +52,7 @@ from bisect import bisect_left, bisect_right
 from collections import namedtuple  # typing's records would cost a tenth of the start-up
 from errno import EBADF, errorcode
 from functools import lru_cache
-from itertools import accumulate, chain, combinations, islice, takewhile
+from itertools import accumulate, chain, combinations, groupby, islice, takewhile
 
 TYPE_CHECKING = False  # as in typing, which only a type checker needs here
 if TYPE_CHECKING:
@@ -1209,7 +1209,7 @@ class Faults:
 def shown(value: Any) -> str:
     """A value as an error message quotes it: on one line, at most 80 characters."""
     if isinstance(value, str):
-        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
+        return "« {} »".format(clip(reveal(value))) if value.strip() else "un texte vide"
     if isinstance(value, Unreadable):
         return "une valeur illisible"
     if isinstance(value, dict) or isinstance(value, list) and any(isinstance(each, (dict, list, Unreadable)) for each in value):
@@ -1342,7 +1342,8 @@ SETTINGS_KEYS = (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_
 DOCUMENT_KEYS = (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"), Key("file", "filled"),
                  Key("sections", "list"), Key("structure", "filled"))
 SECTION_KEYS = (Key("title", "text"), Key("text", "filled", True))
-QUOTE_KEYS = (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position"))
+QUOTE_KEYS = (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position"),
+              Key("start_char", "position"))
 FACT_KEYS = (Key("id", "filled", True),) + tuple(key._replace(required=False) for key in QUOTE_KEYS) + (Key("any_of", "list"),)
 VARIANT_KEYS = (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"))
 QUESTION_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"), Key("required_facts", "texts"),
@@ -1587,7 +1588,7 @@ def read_facts(case: Mapping[str, Any], documents: Mapping[str, Optional[Documen
     texts = FoldedTexts(documents)
     for place, value, item in read_list(case, "facts", FACT_KEYS, faults):
         several = isinstance(value, dict) and "any_of" in value
-        if several and {"document", "quote", "start"} & set(value):
+        if several and {"document", "quote", "start", "start_char"} & set(value):
             faults.add(place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
         if several and item.get("any_of") == []:
             faults.add(place + ".any_of", "liste vide ; donnez au moins une citation.")
@@ -1605,9 +1606,11 @@ def read_quote(place: str, value: Any, documents: Mapping[str, Optional[Document
     name, quote = item.get("document"), item.get("quote")
     if name is not None and documents and name not in documents:
         faults.add(place + ".document", "document {} inconnu. {}".format(shown(name), suggestion(name, documents)))
-    elif quote and documents.get(name):
+    elif {"start", "start_char"} <= set(item):
+        faults.add(place, "« start » compte des mots, « start_char » des caractères ; gardez l'un des deux.")
+    elif quote and documents.get(name) and {"start", "start_char"} & set(value) <= set(item):
         try:
-            return Quote(quote, Span(name, *choose_place(quote, item.get("start"), name, texts)))
+            return Quote(quote, Span(name, *choose_place(quote, item.get("start"), name, texts, item.get("start_char"))))
         except AtelierError as error:
             faults.add(place + ".quote", "{} {}".format(shown(quote), error))
     return None
@@ -1638,17 +1641,41 @@ def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]],
 
 
 LISTED_PLACES = 10       # of an ambiguous quote
+NUMBER_GOES_ON = r"""    # around a limit that cuts a number in two
+    (?<=\d)[.,'/-]\d | (?<=\d[.,'/-])\d                                       # 2,5   1.500   1/3   1234-5
+    | (?<=\d)(?<!\d{4})[ ]\d{3}(?!\d) | (?<=\d[ ])(?<!\d{4}[ ])\d{3}(?!\d)    # 1 140
+    | (?<=[-−])(?<!\w[-−])\d                                                  # -5, but not A-5"""
 
 
-class Folded(namedtuple("Folded", "text starts")):
-    """A text whose runs of white space are one space; word i begins at character starts[i]."""
+class Folded(namedtuple("Folded", "text starts paragraphs")):
+    """A text as quotes are sought in it: composed, with one space between words.
+
+    Word i begins at character starts[i]; paragraphs are the characters at which one begins.
+    """
     __slots__ = ()
 
 
+def compose(text: str) -> str:
+    """A text in NFC, with straight apostrophes; its words are the text's own, one for one."""
+    return re.sub("[’ʼ]", "'", unicodedata.normalize("NFC", text))
+
+
+def fold_text(text: str) -> str:
+    """A text composed, with one space between its words."""
+    return " ".join(compose(text).split())
+
+
 def fold(text: str) -> Folded:
-    """A text with one space between its words."""
-    words = text.split()
-    return Folded(" ".join(words), array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]])))
+    """A text composed, with one space between its words, and where each begins."""
+    words, firsts = [], []
+    for paragraph in PARAGRAPH_BREAK.split(compose(text)):
+        firsts.append(len(words))
+        words += paragraph.split()
+    starts = array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]]))
+    return Folded(" ".join(words), starts, frozenset(starts[first] for first in firsts if first < len(words)))
+
+
+fold_document = lru_cache(maxsize=64)(fold)  # made once for the facts and the engines of a run
 
 
 class FoldedTexts(dict):
@@ -1659,8 +1686,38 @@ class FoldedTexts(dict):
         self.documents = documents
 
     def __missing__(self, name: str) -> Folded:
-        self[name] = fold(self.documents[name].text)
+        self[name] = fold_document(self.documents[name].text)
         return self[name]
+
+
+def characters_of(folded: Folded, document: Document, start: int, end: int) -> Tuple[int, int]:
+    """The (start, end) characters of a document that stand at characters start to end - 1 of its folded text."""
+    limits = []
+    for at, inside in ((start, start), (end, end - 1)):
+        word = bisect_right(folded.starts, inside) - 1
+        written = document.text[document.starts[word]:document.ends[word]]
+        limits.append(document.starts[word] + uncomposed(written, at - folded.starts[word]))
+    return limits[0], limits[1]
+
+
+def uncomposed(word: str, length: int) -> int:
+    """How many characters of a word the first `length` ones of its composed form come from."""
+    if unicodedata.is_normalized("NFC", word):
+        return length
+    low, high = 0, len(word)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if len(compose(word[:middle])) <= length else (low, middle - 1)
+    return low
+
+
+def folded_character(folded: Folded, document: Document, at: int) -> int:
+    """Where character at of a document, or the first that follows it and is no blank, stands in its folded text."""
+    word = bisect_right(document.ends, at)
+    if word == len(document.ends):
+        return len(folded.text)
+    first = document.starts[word]
+    return folded.starts[word] + len(compose(document.text[first:max(first, at)]))
 
 
 def is_mark(character: str) -> bool:
@@ -1668,8 +1725,9 @@ def is_mark(character: str) -> bool:
     return unicodedata.category(character)[0] == "M"
 
 
-def cuts_a_word(text: str, at: int) -> bool:
-    """Whether the limit before character at falls inside a word or a number."""
+def cuts_a_word(folded: Folded, at: int) -> bool:
+    """Whether the limit before character at falls inside a word or a number; no number goes on in another paragraph."""
+    text = folded.text
     if not 0 < at < len(text):
         return False
     if is_mark(text[at]):
@@ -1677,48 +1735,71 @@ def cuts_a_word(text: str, at: int) -> bool:
     base = at - 1
     while base and is_mark(text[base]):
         base -= 1
-    left, right = text[max(0, at - 2):at], text[at:at + 2]
-    return bool(text[base].isalnum() and right[0].isalnum()
-                or re.fullmatch(r"\d[.,]", left) and right[0].isdigit()
-                or left[-1].isdigit() and re.fullmatch(r"[.,]\d", right))
+    return (text[base].isalnum() and text[at].isalnum()
+            or bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)) and not {at, at + 1} & folded.paragraphs)
 
 
-def occurrences(quote: str, folded: Folded, first: int = 0) -> Iterator[Tuple[int, int]]:
-    """The (start, end) words that each whole occurrence of a quote touches, from word first on.
-
-    Occurrences inside one and the same word touch the same place: it is given once.
-    """
-    needle, last = " ".join(quote.split()), None
-    at = folded.text.find(needle, folded.starts[first]) if first < len(folded.starts) else -1
+def find_whole(quote: str, folded: Folded, at: int = 0) -> Iterator[Tuple[int, int]]:
+    """The (start, end) characters of each whole occurrence of a quote in a folded text, from character at on."""
+    needle = fold_text(quote)
+    at = folded.text.find(needle, at)
     while at >= 0:
-        if not (cuts_a_word(folded.text, at) or cuts_a_word(folded.text, at + len(needle))):
-            place = bisect_right(folded.starts, at) - 1, bisect_left(folded.starts, at + len(needle))
-            if place != last:
-                yield place
-            last = place
+        if not (cuts_a_word(folded, at) or cuts_a_word(folded, at + len(needle))):
+            yield at, at + len(needle)
         at = folded.text.find(needle, at + 1)
 
 
-def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts) -> Tuple[int, int]:
-    """The (start, end) words of a quote in a document; AtelierError tells why it has no place, or which it may have."""
-    here = texts[name]
-    if start is not None:
-        chosen = next(occurrences(quote, here, start), None)
-        if chosen and chosen[0] == start:
-            return chosen
-    found = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
-    if len(found) == 1 and start is None:
-        return found[0]
-    places = ", ".join(str(begin) for begin, _ in found[:LISTED_PLACES]) + (", …" if len(found) > LISTED_PLACES else "")
-    if not found:
-        others = [shown(other) for other, document in texts.documents.items() if document and any(occurrences(quote, texts[other]))]
-        if others:
-            raise AtelierError("n'est pas dans {}, mais dans {} ; corrigez « document ».".format(shown(name), ", ".join(others)))
-        raise AtelierError("n'est pas dans {}. {}".format(shown(name), explain_absence(quote, here)))
-    if start is None:
+def touched_words(folded: Folded, start: int, end: int) -> Tuple[int, int]:
+    """The (start, end) words that characters start to end - 1 of a folded text touch."""
+    return bisect_right(folded.starts, start) - 1, bisect_left(folded.starts, end)
+
+
+def occurrences(quote: str, folded: Folded) -> Iterator[Tuple[int, int]]:
+    """The (start, end) words that each whole occurrence of a quote touches; those inside one word are one."""
+    return (place for place, _ in groupby(touched_words(folded, *interval) for interval in find_whole(quote, folded)))
+
+
+def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts,
+                 start_char: Optional[int] = None) -> Tuple[int, int]:
+    """The (start, end) words of a quote in a document: its one occurrence, or the one that begins at a given word or character.
+
+    AtelierError tells why it has no place, or which it may have.
+    """
+    here, document = texts[name], texts.documents[name]
+    if start is not None or start_char is not None:
+        low = len(here.text) if start_char is None else folded_character(here, document, start_char)
+        low, high = [*here.starts[start:start + 2], low, low][:2] if start_char is None else (low, low + 1)
+        chosen = next(find_whole(quote, here, low), None)
+        if chosen and chosen[0] < high:
+            return touched_words(here, *chosen)
+    places = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
+    if not places:
+        raise AtelierError(explain_elsewhere(quote, name, texts))
+    if start is None and start_char is None:
+        if len(places) == 1:
+            return places[0]
         raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple \"start\": {}.".format(
-            shown(name), places, found[0][0]))
-    raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(start, shown(name), places))
+            shown(name), listed([first for first, _ in places]), places[0][0]))
+    if start_char is None:
+        raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(
+            start, shown(name), listed([first for first, _ in places])))
+    characters = (characters_of(here, document, *found)[0] for found in find_whole(quote, here))
+    raise AtelierError("ne commence pas au caractère {} de {} ; « start_char » peut valoir : {}.".format(
+        start_char, shown(name), listed(list(islice(characters, LISTED_PLACES + 1)))))
+
+
+def listed(places: Sequence[int]) -> str:
+    """The first places of an ambiguous quote."""
+    return ", ".join(map(str, places[:LISTED_PLACES])) + (", …" if len(places) > LISTED_PLACES else "")
+
+
+def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
+    """Where a quote is that its own document lacks: in others, or nearly in it."""
+    others = [shown(other) for other, document in texts.documents.items() if document and any(occurrences(quote, texts[other]))]
+    if others:
+        return "n'est pas dans {}, mais dans {} ; corrigez « document ».".format(
+            shown(name), ", ".join(others[:LISTED_PLACES]) + (", …" if len(others) > LISTED_PLACES else ""))
+    return "n'est pas dans {}. {}".format(shown(name), explain_absence(quote, texts[name]))
 
 
 # --- 10. Structures: contracts and Markdown to sections -------------------------------------------
@@ -1862,25 +1943,50 @@ INVISIBLE = {  # they split FTS5's words but not str.split()'s
     "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
     "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
     "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
+    "\u061c": "marque de lettre arabe",
+    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche", "\u202c": "fin d'enchâssement",
+    "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche", "\u2066": "isolat gauche-à-droite",
+    "\u2067": "isolat droite-à-gauche", "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
 }
+HIDDEN = (r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+          r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]")  # whatever no screen shows
 # What a keyboard or a converter changes unseen: the French name of the difference, and what erases it,
 # from the slightest to the strongest; the strongest are given up first when looking for the culprits.
 ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
-    ("forme Unicode, NFC ou NFD", lambda text: unicodedata.normalize("NFC", text)),
-    ("caractère invisible", lambda text: re.sub("[{}]".format("".join(INVISIBLE)), "", text)),
-    ("apostrophe, ' ou ’", lambda text: re.sub("[’‘ʼ′`´]", "'", text)),
+    ("caractère invisible", lambda text: re.sub(HIDDEN, "", text)),
+    ("apostrophe", lambda text: re.sub("[‘′`´]", "'", text)),
     ("guillemets", lambda text: re.sub("[\"«»“”„]", "", text)),
     ("tiret", lambda text: re.sub("[{}]".format(DASHES), "-", text)),
     ("points de suspension, … ou ...", lambda text: text.replace("…", "...")),
     ("ponctuation", lambda text: re.sub(r"[.,;:!?()\[\]]", "", text)),
-    ("ligature", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
+    ("ligature ou variante de caractère", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
     ("majuscules", str.casefold),
     ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
     ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
 )
+SHOWN_BEFORE = 40     # characters of a long text before what a message points at
 COMPARED_WORDS = 200  # of a long absent quote, around its first fault
 VOTES = 2_000         # places of an absent quote's rarer words that are looked at
 NEAREST = 5           # stretches with as many of them that are compared
+
+
+def reveal(text: str) -> str:
+    """A text with what no screen shows named, `mo[trait d'union conditionnel U+00AD]is`."""
+    return re.sub(HIDDEN, lambda match: "[{} U+{:04X}]".format(
+        INVISIBLE.get(match.group(), "caractère invisible"), ord(match.group())), text)
+
+
+def shown_around(text: str, at: int) -> str:
+    """A text as a message quotes it, clipped when long to what stands around character at."""
+    text, at = reveal(text), len(reveal(text[:at]))
+    clipped = "…" + text[at - SHOWN_BEFORE:] if len(text) > 80 and at > SHOWN_BEFORE else text
+    return "« {} »".format(clip(clipped))
+
+
+def shown_apart(*texts: str) -> List[str]:
+    """Two texts as a message compares them: what differs is seen."""
+    common = len(os.path.commonprefix(texts))
+    return [shown_around(text, common) for text in texts]
 
 
 def erase(text: str, without: Sequence[str] = ()) -> str:
@@ -1915,13 +2021,12 @@ def index_words(text: str) -> Erased:
 
 def explain_absence(quote: str, folded: Folded) -> str:
     """The nearest text of a document to a quote that is not in it, and what differs."""
-    sought = quote.split()
-    at = folded.text.find(" ".join(sought))
+    needle = fold_text(quote)
+    at = folded.text.find(needle)
     if at >= 0:
-        first = bisect_right(folded.starts, at) - 1
-        return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
-            shown(" ".join(words_between(folded, first, first + len(sought)))))
-    pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", " ".join(sought))) if piece]
+        return explain_part(folded, at, at + len(needle))
+    sought = needle.split(" ")
+    pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", needle)) if piece]
     if len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
         return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
     first, last, window = focus(sought, folded)
@@ -1933,10 +2038,23 @@ def explain_absence(quote: str, folded: Folded) -> str:
     for a, b, c, d in pairs:
         one, other = " ".join(words[a:b]), " ".join(sought[first + c:first + d])
         one = without_surroundings(one, other, first + c == 0, first + d == len(sought))
-        differences += [(one, other)] if one != other else []
+        differences += [(a, one, other)] if one != other else []
+    begin, nearest = pairs[0][0], " ".join(words[pairs[0][0]:pairs[-1][1]])
     return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}{}. Recopiez le texte.".format(
-        start + pairs[0][0], shown(" ".join(words[pairs[0][0]:pairs[-1][1]])),
-        ", ".join(tell_difference(*difference) for difference in differences[:3]), ", …" if len(differences) > 3 else "")
+        start + begin, shown_around(nearest, len(" ".join(words[begin:differences[0][0]]))),
+        ", ".join(tell_difference(*texts) for _, *texts in differences[:3]), ", …" if len(differences) > 3 else "")
+
+
+def explain_part(folded: Folded, start: int, end: int) -> str:
+    """Which words or number of a text hold characters start to end - 1, and more."""
+    first, last = touched_words(folded, start, end)
+    while cuts_a_word(folded, folded.starts[first]):
+        first -= 1
+    while last < len(folded.starts) and cuts_a_word(folded, folded.starts[last]):
+        last += 1
+    cut = start if cuts_a_word(folded, start) else end
+    return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
+        shown_around(" ".join(words_between(folded, first, last)), cut - folded.starts[first]))
 
 
 def words_between(folded: Folded, start: int, end: int) -> List[str]:
@@ -2020,8 +2138,9 @@ def align(written: Sequence[str], sought: Sequence[str]) -> List[Tuple[int, int,
 
 def without_surroundings(written: str, quoted: str, first: bool, last: bool) -> str:
     """Words of a text without what stands beside a quote in its first and last ones, which a quote need not hold."""
-    if (first and written.endswith(quoted) and not cuts_a_word(written, len(written) - len(quoted))
-            or last and written.startswith(quoted) and not cuts_a_word(written, len(quoted))):
+    around = fold(written)
+    if (first and written.endswith(quoted) and not cuts_a_word(around, len(written) - len(quoted))
+            or last and written.startswith(quoted) and not cuts_a_word(around, len(quoted))):
         return quoted
     signs = "".join({character for character in written if not character.isalnum()})
     written = written.lstrip(signs) if first and quoted[:1].isalnum() else written
@@ -2029,15 +2148,26 @@ def without_surroundings(written: str, quoted: str, first: bool, last: bool) -> 
 
 
 def tell_difference(written: str, quoted: str) -> str:
-    """`« l'an » y est écrit « l’an » (apostrophe, ' ou ’)`."""
+    """`« mois – mai » y est écrit « mois - mai » (tiret)`."""
     if not written or not quoted:
         return "{} manque à la citation".format(shown(written)) if written else "{} n'y est pas".format(shown(quoted))
+    one, other = shown_apart(quoted, written)
+    causes = find_causes(quoted, written)
+    return "{} y est écrit {}{}".format(one, other, " ({})".format(", ".join(causes)) if causes else "")
+
+
+def find_causes(quoted: str, written: str) -> List[str]:
+    """The names of the erasers without which two texts differ; the codes of signs that may look alike."""
+    if erase(written) != erase(quoted):
+        common = len(os.path.commonprefix([quoted, written]))
+        signs = [(text + " ")[common] for text in (quoted, written)]
+        foreign = [sign for sign in signs if sign > "\u024f" and unicodedata.category(sign)[0] in "LNC"]
+        return ["U+{:04X} au lieu de U+{:04X}".format(*map(ord, signs))] if foreign and " " not in signs else []
     spared: List[str] = []
     for name, _ in reversed(ERASERS):
         if erase(written, spared + [name]) == erase(quoted, spared + [name]):
             spared.append(name)
-    culprits = [name for name, _ in ERASERS if name not in spared] if erase(written) == erase(quoted) else []
-    return "{} y est écrit {}{}".format(shown(quoted), shown(written), " ({})".format(", ".join(culprits)) if culprits else "")
+    return [name for name, _ in ERASERS if name not in spared]
 
 
 VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
@@ -2055,7 +2185,7 @@ def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> 
     for name, encode_view, decode_view in VIEWS:
         view, length = encode_view(whole), len(encode_view(text)) - len(encode_view(""))
         last = start + length if end is None else end
-        if last <= len(view) and decode_view(view[start:last]).split() == text.split():
+        if last <= len(view) and fold_text(decode_view(view[start:last])) == fold_text(text):
             return "Elles conviendraient comptées {} : donnez-les en caractères du document.".format(name)
     return ""
 
@@ -2351,7 +2481,7 @@ def find_limits(record: Mapping[str, Any], document: Optional[Document], text: O
 
 def locate_text(text: str, document: Optional[Document], sources: Sources) -> Tuple[Document, Tuple[int, int]]:
     """The one place of a text, white space folded, edges anywhere, in a document or in the whole corpus."""
-    needle, places = " ".join(text.split()), []
+    needle, places = fold_text(text), []
     for each in [document] if document else sources.case.documents.values():
         folded = sources.texts[each.id]
         at = folded.text.find(needle)
@@ -2364,9 +2494,8 @@ def locate_text(text: str, document: Optional[Document], sources: Sources) -> Tu
                                                              else "Les mots ajoutés devant vont dans « heading »."))
     if len(places) > 1:
         raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(shown(text), where))
-    (found, at), (folded, end) = places[0], (sources.texts[places[0][0].id], places[0][1] + len(needle))
-    first, last = bisect_right(folded.starts, at) - 1, bisect_right(folded.starts, end - 1) - 1
-    return found, (found.starts[first] + at - folded.starts[first], found.starts[last] + end - folded.starts[last])
+    found, at = places[0]
+    return found, characters_of(sources.texts[found.id], found, at, at + len(needle))
 
 
 def read_contexts(lines: Iterable[bytes], name: str, sources: Sources, taken: Iterable[str]) -> Dict[str, Dict[str, Sent]]:
