@@ -1237,8 +1237,14 @@ class RepeatedKeys(dict):
     names: Tuple[str, ...] = ()
 
 
+BINARIES = ((b"%PDF", "un PDF"), (b"PK\x03\x04", "un .docx ou une archive"), (b"\xd0\xcf\x11\xe0", "un .doc"))
+
+
 def decode(data: bytes) -> str:
     """UTF-8 text, without its BOM; AtelierError (a sentence without file) names the first bad byte."""
+    for beginning, kind in BINARIES:
+        if data.startswith(beginning):
+            raise AtelierError("c'est {}, pas du texte ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind))
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -60,6 +60,14 @@ class Refusals(TestCase):
         text = '{"title": "é"}'
         self.assertEqual(self.refused(text.encode("cp1252")), ["cas.json : octet 11 (0xE9, ligne 1) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."])
 
+    def test_a_pdf_or_a_word_file_says_to_extract_its_text(self):
+        for data, kind in ((b"%PDF-1.7\n%\xe2\xe3", "un PDF"), (b"PK\x03\x04\x14\0", "un .docx ou une archive"),
+                           (b"\xd0\xcf\x11\xe0", "un .doc")):
+            told = "c'est {}, pas du texte ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind)
+            self.assertEqual(self.refused(data), ["cas.json : " + told])
+            (self.folder / "bail").write_bytes(data)
+            self.assertEqual(self.refused(make_case(documents=[{"id": "d", "file": "bail"}])), ["cas.json : documents[0].file (bail) : " + told])
+
     def absences(self, text, *quotes):
         """The sentence that refuses each quote of a text, after its place; None for a quote that is located."""
         case = make_case(text, facts=[{"id": "f{}".format(number), "document": "d", "quote": quote} for number, quote in enumerate(quotes)])
