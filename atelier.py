@@ -1244,7 +1244,7 @@ def decode(data: bytes) -> str:
     """UTF-8 text, without its BOM; AtelierError (a sentence without file) names the first bad byte."""
     for beginning, kind in BINARIES:
         if data.startswith(beginning):
-            raise AtelierError("c'est {}, pas du texte ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind))
+            raise AtelierError("c'est {} ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind))
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -1616,7 +1616,8 @@ def read_quote(place: str, value: Any, documents: Mapping[str, Optional[Document
         faults.add(place, "« start » compte des mots, « start_char » des caractères ; gardez l'un des deux.")
     elif quote and documents.get(name) and {"start", "start_char"} & set(value) <= set(item):
         try:
-            return Quote(quote, Span(name, *choose_place(quote, item.get("start"), name, texts, item.get("start_char"))))
+            place = choose_place(quote, item.get("start"), name, texts, item.get("start_char"))
+            return Quote(quote, Span(name, *place))
         except AtelierError as error:
             faults.add(place + ".quote", "{} {}".format(shown(quote), error))
     return None
@@ -1697,7 +1698,7 @@ class FoldedTexts(dict):
 
 
 def characters_of(folded: Folded, document: Document, start: int, end: int) -> Tuple[int, int]:
-    """The (start, end) characters of a document that stand at characters start to end - 1 of its folded text."""
+    """The (start, end) characters of a document where its folded text has characters start to end - 1."""
     limits = []
     for at, inside in ((start, start), (end, end - 1)):
         word = bisect_right(folded.starts, inside) - 1
@@ -1718,7 +1719,7 @@ def uncomposed(word: str, length: int) -> int:
 
 
 def folded_character(folded: Folded, document: Document, at: int) -> int:
-    """Where character at of a document, or the first that follows it and is no blank, stands in its folded text."""
+    """Where the folded text of a document has its character at, or the next one when that is a blank."""
     word = bisect_right(document.ends, at)
     if word == len(document.ends):
         return len(folded.text)
@@ -1732,7 +1733,7 @@ def is_mark(character: str) -> bool:
 
 
 def cuts_a_word(folded: Folded, at: int) -> bool:
-    """Whether the limit before character at falls inside a word or a number; no number goes on in another paragraph."""
+    """Whether the limit before character at falls inside a word, or a number of one paragraph."""
     text = folded.text
     if not 0 < at < len(text):
         return False
@@ -1741,12 +1742,13 @@ def cuts_a_word(folded: Folded, at: int) -> bool:
     base = at - 1
     while base and is_mark(text[base]):
         base -= 1
-    return (text[base].isalnum() and text[at].isalnum()
-            or bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)) and not {at, at + 1} & folded.paragraphs)
+    if text[base].isalnum() and text[at].isalnum():
+        return True
+    return bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)) and not {at, at + 1} & folded.paragraphs
 
 
 def find_whole(quote: str, folded: Folded, at: int = 0) -> Iterator[Tuple[int, int]]:
-    """The (start, end) characters of each whole occurrence of a quote in a folded text, from character at on."""
+    """The (start, end) characters of each whole occurrence of a quote in a folded text, from one on."""
     needle = fold_text(quote)
     at = folded.text.find(needle, at)
     while at >= 0:
@@ -1762,14 +1764,16 @@ def touched_words(folded: Folded, start: int, end: int) -> Tuple[int, int]:
 
 def occurrences(quote: str, folded: Folded) -> Iterator[Tuple[int, int]]:
     """The (start, end) words that each whole occurrence of a quote touches; those inside one word are one."""
-    return (place for place, _ in groupby(touched_words(folded, *interval) for interval in find_whole(quote, folded)))
+    places = (touched_words(folded, *characters) for characters in find_whole(quote, folded))
+    return (place for place, _ in groupby(places))
 
 
 def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts,
                  start_char: Optional[int] = None) -> Tuple[int, int]:
-    """The (start, end) words of a quote in a document: its one occurrence, or the one that begins at a given word or character.
+    """The (start, end) words of a quote in a document: its one occurrence, or the one that is told.
 
-    AtelierError tells why it has no place, or which it may have.
+    start is the position of its first word, start_char that of its first character in the document's text.
+    Raises AtelierError, which tells why it has no place, or which it may have.
     """
     here, document = texts[name], texts.documents[name]
     if start is not None or start_char is not None:
@@ -1781,30 +1785,31 @@ def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts
     places = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
     if not places:
         raise AtelierError(explain_elsewhere(quote, name, texts))
-    if start is None and start_char is None:
-        if len(places) == 1:
-            return places[0]
-        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple \"start\": {}.".format(
-            shown(name), listed([first for first, _ in places]), places[0][0]))
-    if start_char is None:
+    words = listed([str(first) for first, _ in places])
+    if start_char is not None:
+        characters = (characters_of(here, document, *found)[0] for found in find_whole(quote, here))
+        raise AtelierError("ne commence pas au caractère {} de {} ; « start_char » peut valoir : {}.".format(
+            start_char, shown(name), listed([str(at) for at in islice(characters, LISTED_PLACES + 1)])))
+    if start is not None:
         raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(
-            start, shown(name), listed([first for first, _ in places])))
-    characters = (characters_of(here, document, *found)[0] for found in find_whole(quote, here))
-    raise AtelierError("ne commence pas au caractère {} de {} ; « start_char » peut valoir : {}.".format(
-        start_char, shown(name), listed(list(islice(characters, LISTED_PLACES + 1)))))
+            start, shown(name), words))
+    if len(places) > 1:
+        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple "
+                           "\"start\": {}.".format(shown(name), words, places[0][0]))
+    return places[0]
 
 
-def listed(places: Sequence[int]) -> str:
-    """The first places of an ambiguous quote."""
-    return ", ".join(map(str, places[:LISTED_PLACES])) + (", …" if len(places) > LISTED_PLACES else "")
+def listed(places: Sequence[str]) -> str:
+    """The first of the places where a quote is."""
+    return ", ".join(places[:LISTED_PLACES]) + (", …" if len(places) > LISTED_PLACES else "")
 
 
 def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
     """Where a quote is that its own document lacks: in others, or nearly in it."""
-    others = [shown(other) for other, document in texts.documents.items() if document and any(occurrences(quote, texts[other]))]
+    others = [shown(other) for other, document in texts.documents.items()
+              if document and any(occurrences(quote, texts[other]))]
     if others:
-        return "n'est pas dans {}, mais dans {} ; corrigez « document ».".format(
-            shown(name), ", ".join(others[:LISTED_PLACES]) + (", …" if len(others) > LISTED_PLACES else ""))
+        return "n'est pas dans {}, mais dans {} ; corrigez « document ».".format(shown(name), listed(others))
     return "n'est pas dans {}. {}".format(shown(name), explain_absence(quote, texts[name]))
 
 
@@ -1950,9 +1955,10 @@ INVISIBLE = {  # they split FTS5's words but not str.split()'s
     "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
     "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
     "\u061c": "marque de lettre arabe",
-    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche", "\u202c": "fin d'enchâssement",
-    "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche", "\u2066": "isolat gauche-à-droite",
-    "\u2067": "isolat droite-à-gauche", "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
+    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
+    "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
+    "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
+    "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
 }
 HIDDEN = (r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
           r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]")  # whatever no screen shows
@@ -1965,7 +1971,8 @@ ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
     ("tiret", lambda text: re.sub("[{}]".format(DASHES), "-", text)),
     ("points de suspension, … ou ...", lambda text: text.replace("…", "...")),
     ("ponctuation", lambda text: re.sub(r"[.,;:!?()\[\]]", "", text)),
-    ("ligature ou variante de caractère", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
+    ("ligature ou variante de caractère", lambda text: unicodedata.normalize("NFKC", text).replace(
+        "œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
     ("majuscules", str.casefold),
     ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
     ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
@@ -1973,7 +1980,7 @@ ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
 SHOWN_BEFORE = 40     # characters of a long text before what a message points at
 COMPARED_WORDS = 200  # of a long absent quote, around its first fault
 VOTES = 2_000         # places of an absent quote's rarer words that are looked at
-NEAREST = 5           # stretches with as many of them that are compared
+NEAREST = 5           # stretches with as many of them, that are compared
 
 
 def reveal(text: str) -> str:
@@ -2009,7 +2016,7 @@ def erase_words(words: Sequence[str]) -> List[str]:
 
 
 class Erased(namedtuple("Erased", "words places joined ends")):
-    """The words of a text, erased; the places of each; all of them joined, where word i ends at character ends[i]."""
+    """The words of a text, erased; {word: its places}; all of them joined, where word i ends at ends[i]."""
     __slots__ = ()
 
 
@@ -2027,28 +2034,25 @@ def index_words(text: str) -> Erased:
 
 def explain_absence(quote: str, folded: Folded) -> str:
     """The nearest text of a document to a quote that is not in it, and what differs."""
-    needle = fold_text(quote)
-    at = folded.text.find(needle)
+    needle, step = fold_text(quote), COMPARED_WORDS // 2
+    at, sought = folded.text.find(needle), needle.split(" ")
     if at >= 0:
         return explain_part(folded, at, at + len(needle))
-    sought = needle.split(" ")
+    stretches = (sought[first:first + COMPARED_WORDS] for first in range(0, max(1, len(sought) - step), step))
+    sought = next((stretch for stretch in stretches if " ".join(stretch) not in folded.text), [])
     pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", needle)) if piece]
-    if len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
+    if not sought or len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
         return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
-    first, last, window = focus(sought, folded)
-    start, end = window or find_nearest(erase_words(sought[first:last]), index_words(folded.text))
+    start, end = find_nearest(erase_words(sought), index_words(folded.text))
     if start == end:
         return "Aucun de ses mots n'y figure : est-ce le bon document ?"
     words = words_between(folded, start, end)
-    pairs, differences = align(words, sought[first:last]), []
-    for a, b, c, d in pairs:
-        one, other = " ".join(words[a:b]), " ".join(sought[first + c:first + d])
-        one = without_surroundings(one, other, first + c == 0, first + d == len(sought))
-        differences += [(a, one, other)] if one != other else []
-    begin, nearest = pairs[0][0], " ".join(words[pairs[0][0]:pairs[-1][1]])
+    begin, end, differences = compare(words, sought)
+    nearest, before = " ".join(words[begin:end]), " ".join(words[begin:differences[0][0]])
+    at = max(len(before), len(os.path.commonprefix([nearest, " ".join(sought)])))
     return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}{}. Recopiez le texte.".format(
-        start + begin, shown_around(nearest, len(" ".join(words[begin:differences[0][0]]))),
-        ", ".join(tell_difference(*texts) for _, *texts in differences[:3]), ", …" if len(differences) > 3 else "")
+        start + begin, shown_around(nearest, at),
+        ", ".join(tell_difference(*texts) for _, *texts in differences[:3]), ", …" if differences[3:] else "")
 
 
 def explain_part(folded: Folded, start: int, end: int) -> str:
@@ -2068,107 +2072,101 @@ def words_between(folded: Folded, start: int, end: int) -> List[str]:
     return folded.text[folded.starts[start]:folded.starts[end] if end < len(folded.starts) else None].split()
 
 
-def focus(sought: Sequence[str], folded: Folded) -> Tuple[int, int, Optional[Tuple[int, int]]]:
-    """(first, last) words of a quote to be compared, and the (start, end) words of a text where a long one breaks off."""
-    held, beyond = 0, len(sought)  # the text holds the first `held` words in a row, not the first `beyond` ones
-    while beyond > COMPARED_WORDS and held + 1 < beyond:
-        middle = (held + beyond) // 2
-        held, beyond = (middle, beyond) if " ".join(sought[:middle]) in folded.text else (held, middle)
-    first = max(0, held - COMPARED_WORDS // 2)
-    if not first:
-        return 0, min(len(sought), COMPARED_WORDS), None
-    start = bisect_right(folded.starts, folded.text.find(" ".join(sought[:held]))) - 1 + first
-    return first, first + COMPARED_WORDS, (start, start + COMPARED_WORDS * 5 // 4)
-
-
 def find_nearest(bare: Sequence[str], text: Erased) -> Tuple[int, int]:
-    """(start, end) words of the nearest stretch of a text to erased words of a quote; (0, 0) when it has none of them.
+    """(start, end) words of the stretch of a text that is nearest to erased words; (0, 0) when it has none.
 
-    The stretch is the quote but for its spaces, or has most of its rarer words, then the longest run of its words.
+    It is these but for the spaces; else it has most of the rarer ones, then the longest run of them.
     """
     from difflib import SequenceMatcher
-    joined = "".join(bare)
-    at = text.joined.find(joined) if any(map(str.isalnum, joined)) else -1
-    start, end = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined)) + 1
-    stretches = find_stretches(bare, text)
-    if at >= 0 and (not stretches or text.ends[end - 1] == at + len(joined) and at in (0, text.ends[start - 1])):
-        return start, end
-    room, matcher, best = len(bare) * 5 // 4 + 3, SequenceMatcher(None, "", bare, autojunk=False), (0, 0, 0)
-    for low, high in stretches:
-        start = max(0, high - room)
-        matcher.set_seq1(text.words[start:low + room])
+    room, joined = len(bare) * 5 // 4 + 3, "".join(bare)  # room for words added or left out
+    starts = vote(bare, text, room)
+    at = text.joined.find(joined) if has_letters(joined) else -1
+    first, last = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined))
+    whole = text.ends[first] - len(text.words[first]) == at == text.ends[last] - len(joined)
+    if at >= 0 and (whole or not starts):
+        return first, last + 1
+    matcher, longest, nearest = SequenceMatcher(None, "", bare, autojunk=False), 0, (0, 0)
+    for start in starts:
+        matcher.set_seq1(text.words[start:start + 2 * room])
         run = matcher.find_longest_match(0, len(matcher.a), 0, len(bare))
-        at = start + run.a - run.b
-        best = max(best, (run.size, max(0, at - 2), at + room), key=lambda found: found[0])  # room for words added or left out
-    return best[1:]
+        if run.size > longest:
+            begin = start + run.a - run.b
+            longest, nearest = run.size, (max(0, begin - 2), begin + room)
+    return nearest
 
 
-def find_stretches(bare: Sequence[str], text: Erased) -> List[Tuple[int, int]]:
-    """(first, last) words of the first few stretches that have most of the rarer words of a quote, weighed in bits."""
-    known = sorted((len(text.places[word]), word) for word in set(bare) if word in text.places and any(map(str.isalnum, word)))
-    bits = {word: (len(text.words) // times).bit_length() for (times, word), before in zip(known, accumulate(
-        [0] + [times for times, _ in known])) if before + times <= VOTES or not before}
-    hits = sorted((place, word) for word in bits for place in text.places[word][:VOTES])
-    held, weight, best, low, stretches = dict.fromkeys(bits, 0), 0, 0, 0, []
-    for place, word in hits:
-        weight += 0 if held[word] else bits[word]
-        held[word] += 1
-        while hits[low][0] <= place - len(bare) * 5 // 4 - 3:
-            gone = hits[low][1]
-            held[gone] -= 1
-            weight -= 0 if held[gone] else bits[gone]
-            low += 1
-        if weight > best:
-            best, stretches = weight, []
-        if weight == best and len(stretches) < NEAREST and (not stretches or hits[low][0] > stretches[-1][1]):
-            stretches.append((hits[low][0], place))
-    return stretches
+def vote(bare: Sequence[str], text: Erased, room: int) -> List[int]:
+    """Where the stretches, twice room long, begin that have most of a quote's rarer words, weighed in bits."""
+    votes, looked = {}, 0
+    known = {word for word in bare if word in text.places and has_letters(word)}
+    for times, word in sorted((len(text.places[word]), word) for word in known):
+        looked += times
+        if votes and looked > VOTES:
+            break
+        for stretch in {place // room - back for place in text.places[word][:VOTES] for back in (0, 1)}:
+            votes[stretch] = votes.get(stretch, 0) + (len(text.words) // times).bit_length()
+    most = max(votes.values(), default=0)
+    return [max(0, stretch * room) for stretch in sorted(votes) if votes[stretch] == most][:NEAREST]
 
 
-def align(written: Sequence[str], sought: Sequence[str]) -> List[Tuple[int, int, int, int]]:
-    """(a, b, c, d): words a to b of a text stand for words c to d of a quote; one for one where they differ by spelling."""
+def has_letters(text: str) -> bool:
+    """Whether a text holds a letter or a digit."""
+    return any(map(str.isalnum, text))
+
+
+def compare(words: Sequence[str], sought: Sequence[str]) -> Tuple[int, int, List[Tuple[int, str, str]]]:
+    """(start, end) words of a text that stand for a quote, and (place, written, quoted) for each difference."""
     from difflib import SequenceMatcher
-    loose, bare, pairs = erase_words(written), erase_words(sought), []
+    loose, bare, pairs = erase_words(words), erase_words(sought), []
     for kind, a, b, c, d in SequenceMatcher(None, loose, bare, autojunk=False).get_opcodes():
         if kind == "equal":
             pairs += [(a + at, a + at + 1, c + at, c + at + 1) for at in range(b - a)]
-        elif "".join(loose[a:b]) == "".join(bare[c:d]):
-            pairs.append((a, b, c, d))
-        else:  # at an edge of the quote, no more words of the text than of the quote; none for a lone sign
-            room = d - c if any(map(str.isalnum, "".join(sought[c:d]))) else 0
-            a = max(a, b - room) if c == 0 else a
-            b = min(b, a + room) if d == len(sought) else b
-            pairs += [(a, b, c, d)] if a < b or c < d else []
-    return pairs
+            continue
+        room = d - c if has_letters("".join(sought[c:d])) else 0  # a lone sign stands for no word
+        if "".join(loose[a:b]) != "".join(bare[c:d]):
+            a = max(a, b - room) if c == 0 else a  # what stands before the quote
+            b = min(b, a + room) if d == len(sought) else b  # or after it
+        pairs += [(a, b, c, d)] if a < b or c < d else []
+    differences = []
+    for a, b, c, d in pairs:
+        quoted = " ".join(sought[c:d])
+        written = without_edges(" ".join(words[a:b]), quoted, c == 0, d == len(sought))
+        differences += [(a, written, quoted)] if written != quoted else []
+    return pairs[0][0], pairs[-1][1], differences
 
 
-def without_surroundings(written: str, quoted: str, first: bool, last: bool) -> str:
-    """Words of a text without what stands beside a quote in its first and last ones, which a quote need not hold."""
-    around = fold(written)
-    if (first and written.endswith(quoted) and not cuts_a_word(around, len(written) - len(quoted))
-            or last and written.startswith(quoted) and not cuts_a_word(around, len(quoted))):
-        return quoted
+def without_edges(written: str, quoted: str, first: bool, last: bool) -> str:
+    """Words of a text without what stands beside a quote in its first and last ones."""
     signs = "".join({character for character in written if not character.isalnum()})
-    written = written.lstrip(signs) if first and quoted[:1].isalnum() else written
-    return written.rstrip(signs) if last and quoted[-1:].isalnum() else written
+    if first:
+        spared = written.lstrip(signs) if quoted[:1].isalnum() else written
+        at = len(written) - len(quoted if written.endswith(quoted) else spared)
+        written = written if cuts_a_word(fold(written), at) else written[at:]
+    if last:
+        spared = written.rstrip(signs) if quoted[-1:].isalnum() else written
+        at = len(quoted if written.startswith(quoted) else spared)
+        written = written if cuts_a_word(fold(written), at) else written[:at]
+    return written
 
 
 def tell_difference(written: str, quoted: str) -> str:
-    """`« mois – mai » y est écrit « mois - mai » (tiret)`."""
-    if not written or not quoted:
-        return "{} manque à la citation".format(shown(written)) if written else "{} n'y est pas".format(shown(quoted))
+    """`« mai - juin » y est écrit « mai – juin » (tiret)`."""
+    if not written:
+        return "{} n'y est pas".format(shown(quoted))
+    if not quoted:
+        return "{} manque à la citation".format(shown(written))
+    causes = find_causes(written, quoted)
     one, other = shown_apart(quoted, written)
-    causes = find_causes(quoted, written)
     return "{} y est écrit {}{}".format(one, other, " ({})".format(", ".join(causes)) if causes else "")
 
 
-def find_causes(quoted: str, written: str) -> List[str]:
-    """The names of the erasers without which two texts differ; the codes of signs that may look alike."""
+def find_causes(written: str, quoted: str) -> List[str]:
+    """The names of the erasers that make two texts one; else the codes of the signs that may look alike."""
     if erase(written) != erase(quoted):
-        common = len(os.path.commonprefix([quoted, written]))
-        signs = [(text + " ")[common] for text in (quoted, written)]
+        at = len(os.path.commonprefix([written, quoted]))
+        signs = quoted[at:at + 1] + written[at:at + 1]
         foreign = [sign for sign in signs if sign > "\u024f" and unicodedata.category(sign)[0] in "LNC"]
-        return ["U+{:04X} au lieu de U+{:04X}".format(*map(ord, signs))] if foreign and " " not in signs else []
+        return ["U+{:04X} au lieu de U+{:04X}".format(*map(ord, signs))] if foreign and signs[1:] else []
     spared: List[str] = []
     for name, _ in reversed(ERASERS):
         if erase(written, spared + [name]) == erase(quoted, spared + [name]):
@@ -2176,9 +2174,11 @@ def find_causes(quoted: str, written: str) -> List[str]:
     return [name for name, _ in ERASERS if name not in spared]
 
 
-VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
-    ("en octets UTF-8", lambda text: text.encode("utf-8"), lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"),
+VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (
+    # other ways of counting: French name, encoder, decoder
+    ("en octets UTF-8", lambda text: text.encode("utf-8", "surrogatepass"),
+     lambda data: data.decode("utf-8", "replace")),
+    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"),
      lambda data: bytes(data).decode("utf-16-le", "replace")),
     ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
     ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),

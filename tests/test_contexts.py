@@ -163,6 +163,10 @@ class Contexts(TestCase):
         self.assertEqual(self.fault({"document": "d", "text": "Prime", "start_char": 3, "end_char": 8}),
                          "ligne 1 : context[0] : le texte « Prime » n'est pas celui des positions 3 à 8 de « d » : « me 😀 ».")
 
+    def test_half_a_utf_16_pair_beside_positions_is_a_sentence(self):
+        sentences = self.faults('{"question": "p", "context": [{"document": "d", "text": "\\ud800Prime", "start_char": 3}]}')
+        self.assertTrue(any("moitié de paire UTF-16 isolée U+D800" in sentence for sentence in sentences), sentences)
+
     def test_texts_that_are_not_what_the_document_says(self):
         for record, part in ((
                 "Frais : 20 €.Visa : 90 €.", "n'est pas dans le corpus"), ({"document": "d", "text": "préavis est de quatre mois francs"}, "« quatre » y est écrit « trois »"),

@@ -63,7 +63,7 @@ class Refusals(TestCase):
     def test_a_pdf_or_a_word_file_says_to_extract_its_text(self):
         for data, kind in ((b"%PDF-1.7\n%\xe2\xe3", "un PDF"), (b"PK\x03\x04\x14\0", "un .docx ou une archive"),
                            (b"\xd0\xcf\x11\xe0", "un .doc")):
-            told = "c'est {}, pas du texte ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind)
+            told = "c'est {} ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind)
             self.assertEqual(self.refused(data), ["cas.json : " + told])
             (self.folder / "bail").write_bytes(data)
             self.assertEqual(self.refused(make_case(documents=[{"id": "d", "file": "bail"}])), ["cas.json : documents[0].file (bail) : " + told])
