@@ -2081,10 +2081,10 @@ def find_nearest(bare: Sequence[str], text: Erased) -> Tuple[int, int]:
     room, joined = len(bare) * 5 // 4 + 3, "".join(bare)  # room for words added or left out
     starts = vote(bare, text, room)
     at = text.joined.find(joined) if has_letters(joined) else -1
-    first, last = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined))
-    whole = text.ends[first] - len(text.words[first]) == at == text.ends[last] - len(joined)
-    if at >= 0 and (whole or not starts):
-        return first, last + 1
+    if at >= 0:
+        first, last = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined))
+        if not starts or text.ends[first] - len(text.words[first]) == at == text.ends[last] - len(joined):
+            return first, last + 1
     matcher, longest, nearest = SequenceMatcher(None, "", bare, autojunk=False), 0, (0, 0)
     for start in starts:
         matcher.set_seq1(text.words[start:start + 2 * room])
@@ -2096,7 +2096,7 @@ def find_nearest(bare: Sequence[str], text: Erased) -> Tuple[int, int]:
 
 
 def vote(bare: Sequence[str], text: Erased, room: int) -> List[int]:
-    """Where the stretches, twice room long, begin that have most of a quote's rarer words, weighed in bits."""
+    """Where the stretches, twice room long, begin that have most of the rarer words, weighed in bits."""
     votes, looked = {}, 0
     known = {word for word in bare if word in text.places and has_letters(word)}
     for times, word in sorted((len(text.places[word]), word) for word in known):
@@ -2115,7 +2115,7 @@ def has_letters(text: str) -> bool:
 
 
 def compare(words: Sequence[str], sought: Sequence[str]) -> Tuple[int, int, List[Tuple[int, str, str]]]:
-    """(start, end) words of a text that stand for a quote, and (place, written, quoted) for each difference."""
+    """(start, end) words of a text that stand for a quote, and each (place, written, quoted) that differs."""
     from difflib import SequenceMatcher
     loose, bare, pairs = erase_words(words), erase_words(sought), []
     for kind, a, b, c, d in SequenceMatcher(None, loose, bare, autojunk=False).get_opcodes():
