@@ -52,7 +52,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, namedtuple  # typing's records would cost a tenth of the start-up
 from errno import EBADF, errorcode
 from functools import lru_cache
-from itertools import accumulate, chain, combinations, islice, takewhile
+from itertools import accumulate, chain, combinations, groupby, islice, takewhile
 from math import log
 
 TYPE_CHECKING = False  # as in typing, which only a type checker needs here
@@ -145,7 +145,11 @@ STOP_WORDS = tuple("""
 INVISIBLE = {  # they split FTS5's words but not str.split()'s
     "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
     "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
-    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
+    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets", "\u061c": "marque de lettre arabe",
+    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
+    "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
+    "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
+    "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
 }
 
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
@@ -1456,8 +1460,14 @@ class Found(dict):
     given: Iterable[str] = ()
 
 
+BINARIES = ((b"%PDF", "un PDF"), (b"PK\x03\x04", "un .docx ou une archive"), (b"\xd0\xcf\x11\xe0", "un .doc"))
+
+
 def decode(data: bytes) -> str:
     """UTF-8 text, without its BOM; AtelierError (a sentence without file) names the first bad byte."""
+    for beginning, kind in BINARIES:
+        if data.startswith(beginning):
+            raise AtelierError("c'est {} ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind))
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -1591,8 +1601,9 @@ SHAPES = {
     "variant": "id!filled unit!filled question_filters:flag *:any",
     "document": "id!filled title:text text:filled file:filled sections:[section] structure:filled *:metadata",
     "section": "title:text text!filled *:metadata",
-    "fact": "id!filled document:filled quote:filled start:position any_of:[quote]",
-    "quote": "document!filled quote!filled start:position",
+    "fact": "id!filled document:filled quote:filled start:position start_char:position "
+            "any_of:[quote]",
+    "quote": "document!filled quote!filled start:position start_char:position",
     "question": "id!filled text!filled answerable:flag required_facts:texts filters:filters per_document:count "
                 "set:filled",
     "register": "passages:[source] context:texts context_from:context_from claims![claim]",
@@ -1918,7 +1929,7 @@ def read_facts(case: Found, documents: Documents, faults: Faults) -> Dict[str, O
     texts = FoldedTexts(documents)
     for item in case.get("facts", ()):
         several = "any_of" in item.given
-        if several and {"document", "quote", "start"} & item.given:
+        if several and {"document", "quote", "start", "start_char"} & item.given:
             faults.add(item.place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
         if item.get("any_of") == []:
             faults.add(item.place + ".any_of", "liste vide ; donnez au moins une citation.")
@@ -1939,9 +1950,13 @@ def read_quote(item: Found, documents: Documents, texts: FoldedTexts,
     name, quote = item.get("document"), item.get("quote")
     if name is not None and documents and name not in documents:
         faults.add(item.place + ".document", "document {} inconnu.".format(shown(name)), name, documents)
-    elif quote and documents.get(name):
+    elif {"start", "start_char"} <= set(item):
+        faults.add(item.place, "« start » compte des mots, « start_char » des caractères ; "
+                               "gardez l'un des deux.")
+    elif quote and documents.get(name) and {"start", "start_char"} & item.given <= set(item):
         try:
-            return Quote(quote, Span(name, *choose_place(quote, item.get("start"), name, texts)))
+            place = choose_place(quote, item.get("start"), name, texts, item.get("start_char"))
+            return Quote(quote, Span(name, *place))
         except AtelierError as error:
             faults.add(item.place + ".quote", "{} {}".format(shown(quote), error))
     return None
@@ -1976,17 +1991,41 @@ def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Co
 
 
 LISTED_PLACES = 10       # of an ambiguous quote
+NUMBER_GOES_ON = r"""    # around a limit that cuts a number in two
+    (?<=\d)[.,'/-]\d | (?<=\d[.,'/-])\d                                       # 2,5   1.500   1/3   1234-5
+    | (?<=\d)(?<!\d{4})[ ]\d{3}(?!\d) | (?<=\d[ ])(?<!\d{4}[ ])\d{3}(?!\d)    # 1 140
+    | (?<=[-−])(?<!\w[-−])\d                                                  # -5, but not A-5"""
 
 
-class Folded(namedtuple("Folded", "text starts")):
-    """A text whose runs of white space are one space; word i begins at character starts[i]."""
+class Folded(namedtuple("Folded", "text starts paragraphs")):
+    """A text as quotes are sought in it: composed, with one space between words.
+
+    Word i begins at character starts[i]; paragraphs are the characters at which one begins.
+    """
     __slots__ = ()
 
 
+def compose(text: str) -> str:
+    """A text in NFC, with straight apostrophes; its words are the text's own, one for one."""
+    return re.sub("[’ʼ]", "'", unicodedata.normalize("NFC", text))
+
+
+def fold_text(text: str) -> str:
+    """A text composed, with one space between its words."""
+    return " ".join(compose(text).split())
+
+
 def fold(text: str) -> Folded:
-    """A text with one space between its words."""
-    words = text.split()
-    return Folded(" ".join(words), array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]])))
+    """A text composed, with one space between its words, and where each begins."""
+    words, firsts = [], []
+    for paragraph in PARAGRAPH_BREAK.split(compose(text)):
+        firsts.append(len(words))
+        words += paragraph.split()
+    starts = array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]]))
+    return Folded(" ".join(words), starts, frozenset(starts[first] for first in firsts if first < len(words)))
+
+
+fold_document = lru_cache(maxsize=64)(fold)  # made once for the facts and the engines of a run
 
 
 class FoldedTexts(dict):
@@ -1997,8 +2036,38 @@ class FoldedTexts(dict):
         self.documents = documents
 
     def __missing__(self, name: str) -> Folded:
-        self[name] = fold(self.documents[name].text)
+        self[name] = fold_document(self.documents[name].text)
         return self[name]
+
+
+def characters_of(folded: Folded, document: Document, start: int, end: int) -> Tuple[int, int]:
+    """The (start, end) characters of a document where its folded text has characters start to end - 1."""
+    limits = []
+    for at, inside in ((start, start), (end, end - 1)):
+        word = bisect_right(folded.starts, inside) - 1
+        written = document.text[document.starts[word]:document.ends[word]]
+        limits.append(document.starts[word] + uncomposed(written, at - folded.starts[word]))
+    return limits[0], limits[1]
+
+
+def uncomposed(word: str, length: int) -> int:
+    """How many characters of a word the first `length` ones of its composed form come from."""
+    if unicodedata.is_normalized("NFC", word):
+        return length
+    low, high = 0, len(word)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if len(compose(word[:middle])) <= length else (low, middle - 1)
+    return low
+
+
+def folded_character(folded: Folded, document: Document, at: int) -> int:
+    """Where the folded text of a document has its character at, or the next one when that is a blank."""
+    word = bisect_right(document.ends, at)
+    if word == len(document.ends):
+        return len(folded.text)
+    first = document.starts[word]
+    return folded.starts[word] + len(compose(document.text[first:max(first, at)]))
 
 
 def is_mark(character: str) -> bool:
@@ -2006,8 +2075,9 @@ def is_mark(character: str) -> bool:
     return unicodedata.category(character)[0] == "M"
 
 
-def cuts_a_word(text: str, at: int) -> bool:
-    """Whether the limit before character at falls inside a word or a number."""
+def cuts_a_word(folded: Folded, at: int) -> bool:
+    """Whether the limit before character at falls inside a word, or a number of one paragraph."""
+    text = folded.text
     if not 0 < at < len(text):
         return False
     if is_mark(text[at]):
@@ -2015,48 +2085,75 @@ def cuts_a_word(text: str, at: int) -> bool:
     base = at - 1
     while base and is_mark(text[base]):
         base -= 1
-    left, right = text[max(0, at - 2):at], text[at:at + 2]
-    return bool(text[base].isalnum() and right[0].isalnum()
-                or re.fullmatch(r"\d[.,]", left) and right[0].isdigit()
-                or left[-1].isdigit() and re.fullmatch(r"[.,]\d", right))
+    if text[base].isalnum() and text[at].isalnum():
+        return True
+    return bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)) and not {at, at + 1} & folded.paragraphs
 
 
-def occurrences(quote: str, folded: Folded, first: int = 0) -> Iterator[Tuple[int, int]]:
-    """The (start, end) words that each whole occurrence of a quote touches, from word first on.
-
-    Occurrences inside one and the same word touch the same place: it is given once.
-    """
-    needle, last = " ".join(quote.split()), None
-    at = folded.text.find(needle, folded.starts[first]) if first < len(folded.starts) else -1
+def find_whole(quote: str, folded: Folded, at: int = 0) -> Iterator[Tuple[int, int]]:
+    """The (start, end) characters of each whole occurrence of a quote in a folded text, from one on."""
+    needle = fold_text(quote)
+    at = folded.text.find(needle, at)
     while at >= 0:
-        if not (cuts_a_word(folded.text, at) or cuts_a_word(folded.text, at + len(needle))):
-            place = bisect_right(folded.starts, at) - 1, bisect_left(folded.starts, at + len(needle))
-            if place != last:
-                yield place
-            last = place
+        if not (cuts_a_word(folded, at) or cuts_a_word(folded, at + len(needle))):
+            yield at, at + len(needle)
         at = folded.text.find(needle, at + 1)
 
 
-def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts) -> Tuple[int, int]:
-    """The (start, end) words of a quote in a document; AtelierError tells why it has no place, or which it may have."""
-    here = texts[name]
+def touched_words(folded: Folded, start: int, end: int) -> Tuple[int, int]:
+    """The (start, end) words that characters start to end - 1 of a folded text touch."""
+    return bisect_right(folded.starts, start) - 1, bisect_left(folded.starts, end)
+
+
+def occurrences(quote: str, folded: Folded) -> Iterator[Tuple[int, int]]:
+    """The (start, end) words that each whole occurrence of a quote touches; those inside one word are one."""
+    places = (touched_words(folded, *characters) for characters in find_whole(quote, folded))
+    return (place for place, _ in groupby(places))
+
+
+def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts,
+                 start_char: Optional[int] = None) -> Tuple[int, int]:
+    """The (start, end) words of a quote in a document: its one occurrence, or the one that is told.
+
+    start is the position of its first word, start_char that of its first character in the document's text.
+    Raises AtelierError, which tells why it has no place, or which it may have.
+    """
+    here, document = texts[name], texts.documents[name]
+    if start is not None or start_char is not None:
+        low = len(here.text) if start_char is None else folded_character(here, document, start_char)
+        low, high = [*here.starts[start:start + 2], low, low][:2] if start_char is None else (low, low + 1)
+        chosen = next(find_whole(quote, here, low), None)
+        if chosen and chosen[0] < high:
+            return touched_words(here, *chosen)
+    places = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
+    if not places:
+        raise AtelierError(explain_elsewhere(quote, name, texts))
+    words = listed([str(first) for first, _ in places])
+    if start_char is not None:
+        characters = (characters_of(here, document, *found)[0] for found in find_whole(quote, here))
+        raise AtelierError("ne commence pas au caractère {} de {} ; « start_char » peut valoir : {}.".format(
+            start_char, shown(name), listed([str(at) for at in islice(characters, LISTED_PLACES + 1)])))
     if start is not None:
-        chosen = next(occurrences(quote, here, start), None)
-        if chosen and chosen[0] == start:
-            return chosen
-    found = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
-    if len(found) == 1 and start is None:
-        return found[0]
-    places = ", ".join(str(begin) for begin, _ in found[:LISTED_PLACES]) + (", …" if len(found) > LISTED_PLACES else "")
-    if not found:
-        others = [shown(other) for other, document in texts.documents.items() if document and any(occurrences(quote, texts[other]))]
-        if others:
-            raise AtelierError("n'est pas dans {}, mais dans {} ; corrigez « document ».".format(shown(name), ", ".join(others)))
-        raise AtelierError("n'est pas dans {}. {}".format(shown(name), explain_absence(quote, here)))
-    if start is None:
-        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple \"start\": {}.".format(
-            shown(name), places, found[0][0]))
-    raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(start, shown(name), places))
+        raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(
+            start, shown(name), words))
+    if len(places) > 1:
+        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple "
+                           "\"start\": {}.".format(shown(name), words, places[0][0]))
+    return places[0]
+
+
+def listed(places: Sequence[str]) -> str:
+    """The first of the places where a quote is."""
+    return ", ".join(places[:LISTED_PLACES]) + (", …" if len(places) > LISTED_PLACES else "")
+
+
+def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
+    """Where a quote is that its own document lacks: in others, or nearly in it."""
+    others = [shown(other) for other, document in texts.documents.items()
+              if document and any(occurrences(quote, texts[other]))]
+    if others:
+        return "n'est pas dans {}, mais dans {} ; corrigez « document ».".format(shown(name), listed(others))
+    return "n'est pas dans {}. {}".format(shown(name), explain_absence(quote, texts[name]))
 
 
 # --- 11. Structures: contracts and Markdown to sections -------------------------------------------
@@ -2248,24 +2345,46 @@ def explain_json(error: json.JSONDecodeError) -> str:
     return "ligne {}, colonne {} : JSON invalide : {}.".format(line, position - error.doc.rfind("\n", 0, position), problem)
 
 
+HIDDEN = (r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+          r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]")  # whatever no screen shows
 # What a keyboard or a converter changes unseen: the French name of the difference, and what erases it,
 # from the slightest to the strongest; the strongest are given up first when looking for the culprits.
 ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
-    ("forme Unicode, NFC ou NFD", lambda text: unicodedata.normalize("NFC", text)),
-    ("caractère invisible", lambda text: re.sub("[{}]".format("".join(INVISIBLE)), "", text)),
-    ("apostrophe, ' ou ’", lambda text: re.sub("[’‘ʼ′`´]", "'", text)),
+    ("caractère invisible", lambda text: re.sub(HIDDEN, "", text)),
+    ("apostrophe", lambda text: re.sub("[‘′`´]", "'", text)),
     ("guillemets", lambda text: re.sub("[\"«»“”„]", "", text)),
     ("tiret", lambda text: re.sub("[{}]".format(DASHES), "-", text)),
     ("points de suspension, … ou ...", lambda text: text.replace("…", "...")),
     ("ponctuation", lambda text: re.sub(r"[.,;:!?()\[\]]", "", text)),
-    ("ligature", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
+    ("ligature ou variante de caractère", lambda text: unicodedata.normalize("NFKC", text).replace(
+        "œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
     ("majuscules", str.casefold),
     ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
     ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
 )
+SHOWN_BEFORE = 40     # characters of a long text before what a message points at
 COMPARED_WORDS = 200  # of a long absent quote, around its first fault
 VOTES = 2_000         # places of an absent quote's rarer words that are looked at
-NEAREST = 5           # stretches with as many of them that are compared
+NEAREST = 5           # stretches with as many of them, that are compared
+
+
+def reveal(text: str) -> str:
+    """A text with what no screen shows named, `mo[trait d'union conditionnel U+00AD]is`."""
+    return re.sub(HIDDEN, lambda match: "[{} U+{:04X}]".format(
+        INVISIBLE.get(match.group(), "caractère invisible"), ord(match.group())), text)
+
+
+def shown_around(text: str, at: int) -> str:
+    """A text as a message quotes it, clipped when long to what stands around character at."""
+    text, at = reveal(text), len(reveal(text[:at]))
+    clipped = "…" + text[at - SHOWN_BEFORE:] if len(text) > 80 and at > SHOWN_BEFORE else text
+    return "« {} »".format(clip(clipped))
+
+
+def shown_apart(*texts: str) -> List[str]:
+    """Two texts as a message compares them: what differs is seen."""
+    common = len(os.path.commonprefix(texts))
+    return [shown_around(text, common) for text in texts]
 
 
 def erase(text: str, without: Sequence[str] = ()) -> str:
@@ -2282,7 +2401,7 @@ def erase_words(words: Sequence[str]) -> List[str]:
 
 
 class Erased(namedtuple("Erased", "words places joined ends")):
-    """The words of a text, erased; the places of each; all of them joined, where word i ends at character ends[i]."""
+    """The words of a text, erased; {word: its places}; all of them joined, where word i ends at ends[i]."""
     __slots__ = ()
 
 
@@ -2300,28 +2419,37 @@ def index_words(text: str) -> Erased:
 
 def explain_absence(quote: str, folded: Folded) -> str:
     """The nearest text of a document to a quote that is not in it, and what differs."""
-    sought = quote.split()
-    at = folded.text.find(" ".join(sought))
+    needle, step = fold_text(quote), COMPARED_WORDS // 2
+    at, sought = folded.text.find(needle), needle.split(" ")
     if at >= 0:
-        first = bisect_right(folded.starts, at) - 1
-        return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
-            shown(" ".join(words_between(folded, first, first + len(sought)))))
-    pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", " ".join(sought))) if piece]
-    if len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
+        return explain_part(folded, at, at + len(needle))
+    stretches = (sought[first:first + COMPARED_WORDS] for first in range(0, max(1, len(sought) - step), step))
+    sought = next((stretch for stretch in stretches if " ".join(stretch) not in folded.text), [])
+    pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", needle)) if piece]
+    if not sought or len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
         return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
-    first, last, window = focus(sought, folded)
-    start, end = window or find_nearest(erase_words(sought[first:last]), index_words(folded.text))
+    start, end = find_nearest(erase_words(sought), index_words(folded.text))
     if start == end:
         return "Aucun de ses mots n'y figure : est-ce le bon document ?"
     words = words_between(folded, start, end)
-    pairs, differences = align(words, sought[first:last]), []
-    for a, b, c, d in pairs:
-        one, other = " ".join(words[a:b]), " ".join(sought[first + c:first + d])
-        one = without_surroundings(one, other, first + c == 0, first + d == len(sought))
-        differences += [(one, other)] if one != other else []
+    begin, end, differences = compare(words, sought)
+    nearest, before = " ".join(words[begin:end]), " ".join(words[begin:differences[0][0]])
+    at = max(len(before), len(os.path.commonprefix([nearest, " ".join(sought)])))
     return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}{}. Recopiez le texte.".format(
-        start + pairs[0][0], shown(" ".join(words[pairs[0][0]:pairs[-1][1]])),
-        ", ".join(tell_difference(*difference) for difference in differences[:3]), ", …" if len(differences) > 3 else "")
+        start + begin, shown_around(nearest, at),
+        ", ".join(tell_difference(*texts) for _, *texts in differences[:3]), ", …" if differences[3:] else "")
+
+
+def explain_part(folded: Folded, start: int, end: int) -> str:
+    """Which words or number of a text hold characters start to end - 1, and more."""
+    first, last = touched_words(folded, start, end)
+    while cuts_a_word(folded, folded.starts[first]):
+        first -= 1
+    while last < len(folded.starts) and cuts_a_word(folded, folded.starts[last]):
+        last += 1
+    cut = start if cuts_a_word(folded, start) else end
+    return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
+        shown_around(" ".join(words_between(folded, first, last)), cut - folded.starts[first]))
 
 
 def words_between(folded: Folded, start: int, end: int) -> List[str]:
@@ -2329,105 +2457,113 @@ def words_between(folded: Folded, start: int, end: int) -> List[str]:
     return folded.text[folded.starts[start]:folded.starts[end] if end < len(folded.starts) else None].split()
 
 
-def focus(sought: Sequence[str], folded: Folded) -> Tuple[int, int, Optional[Tuple[int, int]]]:
-    """(first, last) words of a quote to be compared, and the (start, end) words of a text where a long one breaks off."""
-    held, beyond = 0, len(sought)  # the text holds the first `held` words in a row, not the first `beyond` ones
-    while beyond > COMPARED_WORDS and held + 1 < beyond:
-        middle = (held + beyond) // 2
-        held, beyond = (middle, beyond) if " ".join(sought[:middle]) in folded.text else (held, middle)
-    first = max(0, held - COMPARED_WORDS // 2)
-    if not first:
-        return 0, min(len(sought), COMPARED_WORDS), None
-    start = bisect_right(folded.starts, folded.text.find(" ".join(sought[:held]))) - 1 + first
-    return first, first + COMPARED_WORDS, (start, start + COMPARED_WORDS * 5 // 4)
-
-
 def find_nearest(bare: Sequence[str], text: Erased) -> Tuple[int, int]:
-    """(start, end) words of the nearest stretch of a text to erased words of a quote; (0, 0) when it has none of them.
+    """(start, end) words of the stretch of a text that is nearest to erased words; (0, 0) when it has none.
 
-    The stretch is the quote but for its spaces, or has most of its rarer words, then the longest run of its words.
+    It is these but for the spaces; else it has most of the rarer ones, then the longest run of them.
     """
     from difflib import SequenceMatcher
-    joined = "".join(bare)
-    at = text.joined.find(joined) if any(map(str.isalnum, joined)) else -1
-    start, end = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined)) + 1
-    stretches = find_stretches(bare, text)
-    if at >= 0 and (not stretches or text.ends[end - 1] == at + len(joined) and at in (0, text.ends[start - 1])):
-        return start, end
-    room, matcher, best = len(bare) * 5 // 4 + 3, SequenceMatcher(None, "", bare, autojunk=False), (0, 0, 0)
-    for low, high in stretches:
-        start = max(0, high - room)
-        matcher.set_seq1(text.words[start:low + room])
+    room, joined = len(bare) * 5 // 4 + 3, "".join(bare)  # room for words added or left out
+    starts = vote(bare, text, room)
+    at = text.joined.find(joined) if has_letters(joined) else -1
+    if at >= 0:
+        first, last = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined))
+        if not starts or text.ends[first] - len(text.words[first]) == at == text.ends[last] - len(joined):
+            return first, last + 1
+    matcher, longest, nearest = SequenceMatcher(None, "", bare, autojunk=False), 0, (0, 0)
+    for start in starts:
+        matcher.set_seq1(text.words[start:start + 2 * room])
         run = matcher.find_longest_match(0, len(matcher.a), 0, len(bare))
-        at = start + run.a - run.b
-        best = max(best, (run.size, max(0, at - 2), at + room), key=lambda found: found[0])  # room for words added or left out
-    return best[1:]
+        if run.size > longest:
+            begin = start + run.a - run.b
+            longest, nearest = run.size, (max(0, begin - 2), begin + room)
+    return nearest
 
 
-def find_stretches(bare: Sequence[str], text: Erased) -> List[Tuple[int, int]]:
-    """(first, last) words of the first few stretches that have most of the rarer words of a quote, weighed in bits."""
-    known = sorted((len(text.places[word]), word) for word in set(bare) if word in text.places and any(map(str.isalnum, word)))
-    bits = {word: (len(text.words) // times).bit_length() for (times, word), before in zip(known, accumulate(
-        [0] + [times for times, _ in known])) if before + times <= VOTES or not before}
-    hits = sorted((place, word) for word in bits for place in text.places[word][:VOTES])
-    held, weight, best, low, stretches = dict.fromkeys(bits, 0), 0, 0, 0, []
-    for place, word in hits:
-        weight += 0 if held[word] else bits[word]
-        held[word] += 1
-        while hits[low][0] <= place - len(bare) * 5 // 4 - 3:
-            gone = hits[low][1]
-            held[gone] -= 1
-            weight -= 0 if held[gone] else bits[gone]
-            low += 1
-        if weight > best:
-            best, stretches = weight, []
-        if weight == best and len(stretches) < NEAREST and (not stretches or hits[low][0] > stretches[-1][1]):
-            stretches.append((hits[low][0], place))
-    return stretches
+def vote(bare: Sequence[str], text: Erased, room: int) -> List[int]:
+    """Where the stretches, twice room long, begin that have most of the rarer words, weighed in bits."""
+    votes, looked = {}, 0
+    known = {word for word in bare if word in text.places and has_letters(word)}
+    for times, word in sorted((len(text.places[word]), word) for word in known):
+        looked += times
+        if votes and looked > VOTES:
+            break
+        for stretch in {place // room - back for place in text.places[word][:VOTES] for back in (0, 1)}:
+            votes[stretch] = votes.get(stretch, 0) + (len(text.words) // times).bit_length()
+    most = max(votes.values(), default=0)
+    return [max(0, stretch * room) for stretch in sorted(votes) if votes[stretch] == most][:NEAREST]
 
 
-def align(written: Sequence[str], sought: Sequence[str]) -> List[Tuple[int, int, int, int]]:
-    """(a, b, c, d): words a to b of a text stand for words c to d of a quote; one for one where they differ by spelling."""
+def has_letters(text: str) -> bool:
+    """Whether a text holds a letter or a digit."""
+    return any(map(str.isalnum, text))
+
+
+def compare(words: Sequence[str], sought: Sequence[str]) -> Tuple[int, int, List[Tuple[int, str, str]]]:
+    """(start, end) words of a text that stand for a quote, and each (place, written, quoted) that differs."""
     from difflib import SequenceMatcher
-    loose, bare, pairs = erase_words(written), erase_words(sought), []
+    loose, bare, pairs = erase_words(words), erase_words(sought), []
     for kind, a, b, c, d in SequenceMatcher(None, loose, bare, autojunk=False).get_opcodes():
         if kind == "equal":
             pairs += [(a + at, a + at + 1, c + at, c + at + 1) for at in range(b - a)]
-        elif "".join(loose[a:b]) == "".join(bare[c:d]):
-            pairs.append((a, b, c, d))
-        else:  # at an edge of the quote, no more words of the text than of the quote; none for a lone sign
-            room = d - c if any(map(str.isalnum, "".join(sought[c:d]))) else 0
-            a = max(a, b - room) if c == 0 else a
-            b = min(b, a + room) if d == len(sought) else b
-            pairs += [(a, b, c, d)] if a < b or c < d else []
-    return pairs
+            continue
+        room = d - c if has_letters("".join(sought[c:d])) else 0  # a lone sign stands for no word
+        if "".join(loose[a:b]) != "".join(bare[c:d]):
+            a = max(a, b - room) if c == 0 else a  # what stands before the quote
+            b = min(b, a + room) if d == len(sought) else b  # or after it
+        pairs += [(a, b, c, d)] if a < b or c < d else []
+    differences = []
+    for a, b, c, d in pairs:
+        quoted = " ".join(sought[c:d])
+        written = without_edges(" ".join(words[a:b]), quoted, c == 0, d == len(sought))
+        differences += [(a, written, quoted)] if written != quoted else []
+    return pairs[0][0], pairs[-1][1], differences
 
 
-def without_surroundings(written: str, quoted: str, first: bool, last: bool) -> str:
-    """Words of a text without what stands beside a quote in its first and last ones, which a quote need not hold."""
-    if (first and written.endswith(quoted) and not cuts_a_word(written, len(written) - len(quoted))
-            or last and written.startswith(quoted) and not cuts_a_word(written, len(quoted))):
-        return quoted
+def without_edges(written: str, quoted: str, first: bool, last: bool) -> str:
+    """Words of a text without what stands beside a quote in its first and last ones."""
     signs = "".join({character for character in written if not character.isalnum()})
-    written = written.lstrip(signs) if first and quoted[:1].isalnum() else written
-    return written.rstrip(signs) if last and quoted[-1:].isalnum() else written
+    if first:
+        spared = written.lstrip(signs) if quoted[:1].isalnum() else written
+        at = len(written) - len(quoted if written.endswith(quoted) else spared)
+        written = written if cuts_a_word(fold(written), at) else written[at:]
+    if last:
+        spared = written.rstrip(signs) if quoted[-1:].isalnum() else written
+        at = len(quoted if written.startswith(quoted) else spared)
+        written = written if cuts_a_word(fold(written), at) else written[:at]
+    return written
 
 
 def tell_difference(written: str, quoted: str) -> str:
-    """`« l'an » y est écrit « l’an » (apostrophe, ' ou ’)`."""
-    if not written or not quoted:
-        return "{} manque à la citation".format(shown(written)) if written else "{} n'y est pas".format(shown(quoted))
+    """`« mai - juin » y est écrit « mai – juin » (tiret)`."""
+    if not written:
+        return "{} n'y est pas".format(shown(quoted))
+    if not quoted:
+        return "{} manque à la citation".format(shown(written))
+    causes = find_causes(written, quoted)
+    one, other = shown_apart(quoted, written)
+    return "{} y est écrit {}{}".format(one, other, " ({})".format(", ".join(causes)) if causes else "")
+
+
+def find_causes(written: str, quoted: str) -> List[str]:
+    """The names of the erasers that make two texts one; else the codes of the signs that may look alike."""
+    if erase(written) != erase(quoted):
+        at = len(os.path.commonprefix([written, quoted]))
+        signs = quoted[at:at + 1] + written[at:at + 1]
+        foreign = [sign for sign in signs if sign > "\u024f" and unicodedata.category(sign)[0] in "LNC"]
+        return ["U+{:04X} au lieu de U+{:04X}".format(*map(ord, signs))] if foreign and signs[1:] else []
     spared: List[str] = []
     for name, _ in reversed(ERASERS):
         if erase(written, spared + [name]) == erase(quoted, spared + [name]):
             spared.append(name)
-    culprits = [name for name, _ in ERASERS if name not in spared] if erase(written) == erase(quoted) else []
-    return "{} y est écrit {}{}".format(shown(quoted), shown(written), " ({})".format(", ".join(culprits)) if culprits else "")
+    return [name for name, _ in ERASERS if name not in spared]
 
 
-VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
-    ("en octets UTF-8", lambda text: text.encode("utf-8", "replace"), lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le", "replace")).cast("H"),
+VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (
+    # other ways of counting: French name, encoder, decoder
+    ("en octets UTF-8", lambda text: text.encode("utf-8", "surrogatepass"),
+     lambda data: data.decode("utf-8", "replace")),
+    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"),
      lambda data: bytes(data).decode("utf-16-le", "replace")),
     ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
     ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
@@ -2440,7 +2576,7 @@ def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> 
     for name, encode_view, decode_view in VIEWS:
         view, length = encode_view(whole), len(encode_view(text)) - len(encode_view(""))
         last = start + length if end is None else end
-        if last <= len(view) and decode_view(view[start:last]).split() == text.split():
+        if last <= len(view) and fold_text(decode_view(view[start:last])) == fold_text(text):
             return "Elles conviendraient comptées {} : donnez-les en caractères du document.".format(name)
     return ""
 
@@ -2985,7 +3121,7 @@ def check_limits(start: Any, end: Any, in_words: bool, document: Document, text:
 
 def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tuple[Document, int, int]:
     """The one place of a text: (document, start, end); white space is folded, its edges may cut a word."""
-    needle, places = " ".join(text.split()), []
+    needle, places = fold_text(text), []
     for home in [document] if document else corpus.case.documents.values():
         folded = corpus.texts[home.id].text
         places += [(home, at) for at in {folded.find(needle), folded.rfind(needle)} if at >= 0]
@@ -2999,11 +3135,7 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tupl
             mend = corpus.explain(explain_absence, needle, corpus.texts[document.id])
         raise AtelierError("le texte {} n'est pas {}. {}".format(shown(text), where, mend))
     home, first = places[0]
-    starts, limits = corpus.texts[home.id].starts, []
-    for at in (first, first + len(needle) - 1):
-        word = bisect_right(starts, at) - 1
-        limits.append(home.starts[word] + at - starts[word])
-    return home, limits[0], limits[1] + 1
+    return (home, *characters_of(corpus.texts[home.id], home, first, first + len(needle)))
 
 
 def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,

@@ -60,6 +60,14 @@ class Refusals(TestCase):
         text = '{"title": "é"}'
         self.assertEqual(self.refused(text.encode("cp1252")), ["cas.json : octet 11 (0xE9, ligne 1) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."])
 
+    def test_a_pdf_or_a_word_file_says_to_extract_its_text(self):
+        for data, kind in ((b"%PDF-1.7\n%\xe2\xe3", "un PDF"), (b"PK\x03\x04\x14\0", "un .docx ou une archive"),
+                           (b"\xd0\xcf\x11\xe0", "un .doc")):
+            told = "c'est {} ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind)
+            self.assertEqual(self.refused(data), ["cas.json : " + told])
+            (self.folder / "bail").write_bytes(data)
+            self.assertEqual(self.refused(make_case(documents=[{"id": "d", "file": "bail"}])), ["cas.json : documents[0].file (bail) : " + told])
+
     def absences(self, text, *quotes):
         """The sentence that refuses each quote of a text, after its place; None for a quote that is located."""
         case = make_case(text, facts=[{"id": "f{}".format(number), "document": "d", "quote": quote} for number, quote in enumerate(quotes)])
@@ -77,8 +85,8 @@ class Refusals(TestCase):
         words = ["le", "Le", "préavis", "pre\u0301avis", "l'an", "l’an", "2,5", "25", "mois.", "mois", "–", "-", "«", "…", "a…b", "É",
                  "€", "%", ";", "1", "140", "-5"]
         explained = 0
-        for _ in range(20):
-            text = " ".join(draw.choice(words) for _ in range(draw.randint(1, 40)))
+        for size in (1, 1, 2, 3, 5, 8, 12, 20, 30, 40) * 2:
+            text = " ".join(draw.choice(words) for _ in range(size))
             quotes = [" ".join(draw.choice(words) for _ in range(draw.randint(1, 8))) for _ in range(90)]
             for quote, sentence in zip(quotes, self.absences(text, *quotes)):
                 explained += "Texte le plus proche" in (sentence or "")
