@@ -2639,6 +2639,7 @@ def describe_match(sent: Sent, name: str, text: str) -> Tree:
             "lacking": lacking, "near": near_forms(lacking, text)}
 
 
+@lru_cache(1 << 10)
 def fold_case(text: str) -> str:
     """A text without its case and its accents."""
     return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text.casefold()))
@@ -2649,18 +2650,20 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
 
     Folded, they share their first letters: four at least, and six tenths of the longer: `prescrit`, `prescrivent`.
     """
-    folded_text, near = fold_case(text), []
-    sought = [(term, fold_case(term)) for term in lacking if len(term) >= SHARED_LETTERS]
-    if not any(folded[:SHARED_LETTERS] in folded_text for _, folded in sought):
-        return []
-    words: Dict[str, str] = {}
-    for other, word in zip(TERM.findall(folded_text), TERM.findall(unicodedata.normalize("NFC", text))):
-        words.setdefault(other, word)
-    for term, folded in sought:
-        shares = [(len(os.path.commonprefix([folded, other])) / max(len(folded), len(other)), word)
-                  for other, word in words.items() if other.startswith(folded[:SHARED_LETTERS])]
-        share, word = max(shares, key=lambda pair: pair[0], default=(0, ""))
-        near += [[term, word]] if share >= 0.6 else []
+    text, near = unicodedata.normalize("NFC", text), []
+    folded_text = fold_case(text)
+    written = text if len(text) == len(folded_text) else folded_text
+    for term in lacking:
+        folded = fold_case(term)
+        best, share = "", 0.6
+        at = folded_text.find(folded[:SHARED_LETTERS]) if len(folded) >= SHARED_LETTERS else -1
+        while at >= 0:
+            word = TERM.match(folded_text, at).group()
+            shared = len(os.path.commonprefix([folded, word])) / max(len(folded), len(word))
+            if shared >= share and not (at and folded_text[at - 1].isalnum()):
+                best, share = best if best and shared == share else written[at:at + len(word)], shared
+            at = folded_text.find(folded[:SHARED_LETTERS], at + len(word))
+        near += [[term, best]] if best else []
     return near
 
 
