@@ -2757,8 +2757,9 @@ def bdi(text: Any) -> str:
 def draw_report(report: Mapping[str, Any], title: str) -> Iterator[str]:
     """The page of a case, in order: the case, variants, matrix, strips with their words, documents."""
     case, settings, variants = report["case"], report["settings"], report["variants"]
+    count = len(variants[0]["questions"])
     yield '<header><h1>{}</h1><p>{}</p><dl>'.format(escape(title), fr("{}, {}, {} dont {} avec réponse, {}".format(
-        counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(case["questions"], "question"),
+        counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(count, "question"),
         case["answerable_questions"], counted(case["facts"], "fait"))))
     filters = ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun"
     for label, value in (("Cas", case["file"]), ("Empreinte", case["sha256"]), ("Atelier", report["atelier"]), ("Filtres", filters),
@@ -2767,21 +2768,21 @@ def draw_report(report: Mapping[str, Any], title: str) -> Iterator[str]:
     yield ('</dl></header><nav aria-label="Sommaire"><ul><li><a href="#variantes">Variantes</a></li><li><a href="#matrice">Matrice</a></li>'
            '<li><a href="#trajets">Trajets</a></li><li><a href="#documents">Documents</a></li></ul></nav><main id="contenu">')
     yield from draw_variants(report)
-    shown_questions = [number for number in range(case["questions"]) if case["questions"] <= DETAILED_QUESTIONS
+    shown_questions = [number for number in range(count) if count <= DETAILED_QUESTIONS
                        or any(fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
     yield from draw_matrix(variants, set(shown_questions))
     yield '<section id="trajets"><h2>{}</h2>'.format(fr("Le trajet de chaque preuve"))
     yield "<p>{}</p>".format(fr("Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le budget. Plein : envoyé ; "
                                 "hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres lettrés sont les preuves exigées. "
                                 "Les mots d'un document se comptent à partir de 0."))
-    if len(shown_questions) < case["questions"]:
+    if len(shown_questions) < count:
         yield "<p>{}</p>".format(fr("{} sans preuve perdue : dans la matrice seulement.".format(
-            counted(case["questions"] - len(shown_questions), "question"))))
-    if case["questions"] > DETAILED_QUESTIONS:
+            counted(count - len(shown_questions), "question"))))
+    if count > DETAILED_QUESTIONS:
         stages = [stage for stage in STAGE.values() if any(stage.id in variant["summary"]["losses"] for variant in variants)]
         yield "<ul>{}</ul>".format("".join("<li>{}</li>".format(fr("Une preuve {} : {}".format(stage.label, stage.advice))) for stage in stages))
     for number in shown_questions:
-        yield from draw_question(number, variants, settings["budget_words"], brief=case["questions"] > DETAILED_QUESTIONS)
+        yield from draw_question(number, variants, settings["budget_words"], brief=count > DETAILED_QUESTIONS)
     yield "</section>"
     yield from draw_documents(case["documents"], variants)
     yield "</main>"
@@ -3212,6 +3213,22 @@ def run_guards() -> Tuple[List[str], int]:
 
 # --- 18. Command: the only file access, the only printing, the only exit codes --------------------
 
+OPTIONS = (  # name, what it takes (nothing: a flag), whether it may be repeated, help
+    ("--case", "FICHIER", False, "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
+    ("--output", "FICHIER", False, "écrit aussi le rapport JSON ; « - » : sur la sortie standard"),
+    ("--html", "FICHIER", False, "dessine aussi la page"),
+    ("--from", "RAPPORT", False, "avec --html : dessine un rapport déjà écrit"),
+    ("--export", "FICHIER", False, "écrit les passages de chaque variante, en JSON par ligne"),
+    ("--contexts", "FICHIER", True, "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
+    ("--require", "ID", True, "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
+    ("--baseline", "RAPPORT", False, "compare à un rapport antérieur"),
+    ("--citations", "FICHIER", False, "juge les citations d'un registre ; sans cas"),
+    ("--self-test", None, False, "exécute les treize contrôles de l'évaluateur"),
+    ("--version", None, False, "affiche la version"),
+    ("-h --help", None, False, "affiche cette aide"),
+)
+
+
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=20, width=79)  # a width given spares argparse a costly import
@@ -3229,46 +3246,43 @@ class FrenchParser(argparse.ArgumentParser):
 
 
 def make_parser() -> FrenchParser:
-    parser = FrenchParser(prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
-                          description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au budget "
-                                      "de mots et, sinon, à quelle étape il s'est perdu.",
-                          epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, FTS5 absent "
-                                 "ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; 130 interrompu.")
-    options = parser.add_argument_group("options ")
-    options.add_argument("--case", action="append", metavar="FICHIER", help="le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)")
-    options.add_argument("--output", action="append", metavar="FICHIER", help="écrit aussi le rapport JSON ; « - » : sur la sortie standard")
-    options.add_argument("--html", action="append", metavar="FICHIER", help="dessine aussi la page")
-    options.add_argument("--from", action="append", dest="source", metavar="RAPPORT", help="avec --html : dessine un rapport déjà écrit")
-    options.add_argument("--export", action="append", metavar="FICHIER", help="écrit les passages de chaque variante, en JSON par ligne")
-    options.add_argument("--contexts", action="append", metavar="FICHIER", help="juge aussi ce qu'un autre moteur a envoyé (répétable)")
-    options.add_argument("--require", action="append", metavar="ID", help="code 3 si un contexte de cette variante, ou de ce moteur, est "
-                                                                        "incomplet (répétable)")
-    options.add_argument("--baseline", action="append", metavar="RAPPORT", help="compare à un rapport antérieur")
-    options.add_argument("--citations", action="append", metavar="FICHIER", help="juge les citations d'un registre ; sans cas")
-    options.add_argument("--self-test", action="store_true", help="exécute les treize contrôles de l'évaluateur")
-    options.add_argument("--version", action="store_true", help="affiche la version")
-    options.add_argument("-h", "--help", action="store_true", help="affiche cette aide")
+    parser = FrenchParser(
+        prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
+        description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au budget de "
+                    "mots et, sinon, à quelle étape il s'est perdu.",
+        epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, FTS5 absent ou "
+               "sortie impossible à écrire ; 3 exigence non tenue (--require) ; 130 interrompu.")
+    group = parser.add_argument_group("options ")
+    for names, taken, _, told in OPTIONS:
+        kind = {"action": "append", "metavar": taken} if taken else {"action": "store_true"}
+        group.add_argument(*names.split(), help=told, **kind)
     return parser
 
 
-def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """The options; AtelierError tells the first one that is unknown or ill used."""
-    parser = make_parser()
-    options, unknown = parser.parse_known_args(argv)
+def parse_arguments(argv: Sequence[str]) -> Dict[str, Any]:
+    """{option: value}: a text, a list for one that may be repeated, or True; those that are given.
+
+    AtelierError tells the first one that is unknown or ill used.
+    """
+    parsed, unknown = make_parser().parse_known_args(argv)
+    options = {"--" + name.replace("_", "-"): value for name, value in vars(parsed).items() if value not in (None, False)}
+    if unknown and not unknown[0].startswith("-") and "--case" not in options:
+        raise AtelierError("{} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {}.".format(
+            shown(unknown[0]), '"{}"'.format(unknown[0]) if " " in unknown[0] else unknown[0]))
     if unknown:
-        known = [name for action in parser._actions for name in action.option_strings]
+        known = [name for names, _, _, _ in OPTIONS for name in names.split()]
         raise AtelierError("L'option {} est inconnue. {}".format(shown(unknown[0]), suggestion(unknown[0], known)))
-    for name in ("case", "output", "html", "source", "export", "baseline", "citations"):
-        given = getattr(options, name)
-        if len(given or ()) > 1:
-            raise AtelierError("L'option --{} est donnée deux fois ; gardez-en une.".format("from" if name == "source" else name))
-        setattr(options, name, given[0] if given else None)
-    used = {name for name, value in vars(options).items() if value not in (None, False)}
-    if options.self_test and used != {"self_test"}:
+    for name, taken, repeatable, _ in OPTIONS:
+        if taken and not repeatable and name in options:
+            if len(options[name]) > 1:
+                raise AtelierError("L'option {} est donnée deux fois ; gardez-en une.".format(name))
+            options[name] = options[name][0]
+    used = set(options)
+    if "--self-test" in used and used != {"--self-test"}:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
-    if options.citations is not None and not used <= {"citations", "output", "html"}:
+    if "--citations" in used and not used <= {"--citations", "--output", "--html"}:
         raise AtelierError("--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
-    if options.source is not None and used != {"source", "html"}:
+    if "--from" in used and used != {"--from", "--html"}:
         raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
 
@@ -3291,10 +3305,10 @@ def read_lines(path: str, option: str = "--contexts") -> Iterator[bytes]:
 
 
 class Folder:
-    """Reads the documents that stand under a case's folder, and remembers which files they were."""
+    """Reads the documents that stand under the folder of a file, and remembers which files they were."""
 
     def __init__(self, path: str):
-        self.path = os.path.realpath(path)
+        self.path = os.path.realpath(os.path.dirname(path))
         self.files: List[str] = []
 
     def read(self, name: str) -> bytes:
@@ -3304,7 +3318,7 @@ class Folder:
         path = os.path.realpath(os.path.join(self.path, name))
         if os.path.isabs(name):
             raise AtelierError("chemin absolu ; donnez-le depuis le dossier du fichier qui le nomme.")
-        if os.path.commonpath([self.path, path]) != self.path:
+        if not self.holds(path):
             raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         if os.path.exists(path) and not os.path.isfile(path):
             raise AtelierError("ce n'est pas un fichier ordinaire ; donnez un fichier de texte.")
@@ -3315,8 +3329,14 @@ class Folder:
         except OSError as error:
             raise AtelierError("{} ; vérifiez le chemin.".format(os_problem(error))) from None
 
+    def holds(self, path: str) -> bool:
+        try:
+            return os.path.commonpath([self.path, path]) == self.path
+        except ValueError:  # on Windows, another drive
+            return False
 
-def standard_descriptor(path: str) -> Optional[int]:
+
+def named_descriptor(path: str) -> Optional[int]:
     """The open descriptor that a path names, through links or not: `-` and /dev/stdout give 1."""
     if path == "-":
         return 1
@@ -3330,28 +3350,65 @@ def standard_descriptor(path: str) -> Optional[int]:
     return None
 
 
-def check_output(option: str, path: str, inputs: Sequence[str]) -> None:
-    """Refuse, before any work, an output that would destroy an input or that cannot be written."""
-    if standard_descriptor(path) is not None:
-        return
+def goes_to(stream: Any, path: str) -> bool:
+    """Whether a standard stream is redirected to this regular file."""
+    try:
+        return os.path.isfile(path) and os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
+    except (AttributeError, OSError, ValueError):  # it may be absent, closed, or in memory
+        return False
+
+
+def descriptor_of(path: str) -> Optional[int]:
+    """The descriptor to write a path through: the one that it names, or 1 for the file where standard output goes."""
+    named = named_descriptor(path)
+    return 1 if named is None and goes_to(sys.stdout, path) else named
+
+
+def check_outputs(options: Mapping[str, Any], inputs: Sequence[str]) -> None:
+    """Refuse, before any work, outputs that would destroy an input or one another, or that cannot be written."""
+    checked: List[str] = []
+    for option in ("--output", "--html", "--export"):
+        if option in options:
+            path = options[option]
+            try:
+                problem = find_problem(path, inputs, checked)
+            except ValueError:
+                path, problem = shown(path), "chemin invalide ; donnez un autre nom."
+            if problem:
+                raise AtelierError("{} : {}".format(path or option, problem))
+            checked.append(path)
+
+
+def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str:
+    """Why an output is refused, and the mend; empty when it is not.  ValueError: the system has no such path."""
     target = os.path.realpath(path)
-    problem = ""
+    folder = os.path.dirname(target)
     if not path:
-        problem = "chemin vide ; donnez un nom de fichier."
-    elif os.path.isdir(target):
-        problem = "c'est un dossier ; donnez un nom de fichier."
-    elif any(same_file(target, source) for source in inputs):
-        problem = "c'est un fichier d'entrée ; donnez un autre nom."
-    elif os.path.islink(target):
-        problem = "liens en boucle ; donnez un autre nom."
-    elif not os.path.isdir(os.path.dirname(target)):
-        problem = "le dossier n'existe pas ; créez-le."
-        if os.path.exists(os.path.dirname(target)):
-            problem = "un élément du chemin n'est pas un dossier."
-    elif os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
-        problem = "fichier en lecture seule ; donnez un autre nom."
-    if problem:
-        raise AtelierError("{} : {}".format(path or option, problem))
+        return "chemin vide ; donnez un nom de fichier."
+    if any(same_output(path, other) for other in others):
+        return "deux sorties ne peuvent avoir le même nom ; changez-en une."
+    if path != "-" and os.path.isfile(target) and any(same_file(target, source) for source in inputs):
+        return "c'est un fichier d'entrée ; donnez un autre nom."
+    if named_descriptor(path) is not None:
+        return ""
+    if goes_to(sys.stderr, target):
+        return "la sortie d'erreur y va déjà ; donnez un autre nom."
+    if os.path.isdir(target):
+        return "c'est un dossier ; donnez un nom de fichier."
+    if os.path.islink(target):
+        return "liens en boucle ; donnez un autre nom."
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        return "un élément du chemin n'est pas un dossier."
+    if not os.path.exists(folder):
+        return "le dossier n'existe pas ; créez-le."
+    if os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
+        return "fichier en lecture seule ; donnez un autre nom."
+    return ""
+
+
+def same_output(path: str, other: str) -> bool:
+    descriptors = descriptor_of(path), descriptor_of(other)
+    return descriptors[0] == descriptors[1] and (descriptors[0] is not None or same_file(path, other))
 
 
 def same_file(path: str, other: str) -> bool:
@@ -3361,31 +3418,81 @@ def same_file(path: str, other: str) -> bool:
         return os.path.realpath(path) == os.path.realpath(other)
 
 
-def write_output(path: str, pieces: Iterable[str]) -> None:
-    """Write a text in UTF-8, whole or not at all; a device or a pipe is written to, never replaced."""
-    descriptor = standard_descriptor(path)
-    target = os.path.realpath(path)
+class Outputs:
+    """Files on their way: all written beside their targets, then all put in their places; what is left is removed."""
+
+    def __init__(self):
+        self.staged: List[Tuple[str, str, str]] = []  # (path as given, temporary file, target)
+
+    def write(self, texts: Mapping[str, Iterable[str]]) -> None:
+        """Write {path: pieces of a text} in UTF-8; no file is replaced before each text is whole.
+
+        A device or a pipe is written to, never replaced.
+        """
+        path = ""
+        try:
+            streams = [path for path in texts if is_stream(path)]
+            for path in texts:
+                if path not in streams:
+                    self.stage(path, texts[path])
+            for path in streams:
+                write_stream(path, texts[path])
+            for path, temporary, target in self.staged:
+                os.replace(temporary, target)
+        except OSError as error:
+            others = ["Autres sorties : {}.".format(self.outcome())] if len(texts) > 1 else []
+            raise AtelierError("{} : {} ; cette sortie n'est pas écrite.".format(
+                "sortie standard" if descriptor_of(path) == 1 else path, os_problem(error)), *others) from None
+
+    def stage(self, path: str, pieces: Iterable[str]) -> None:
+        """Write a text beside its target, under a name that nobody else has, with the target's mode."""
+        from tempfile import mkstemp
+        target = os.path.realpath(path)
+        descriptor, temporary = mkstemp(".tmp", ".atelier-", os.path.dirname(target))
+        self.staged.append((path, temporary, target))
+        with os.fdopen(descriptor, "wb") as file:
+            write_pieces(file, pieces)
+        try:
+            os.chmod(temporary, mode_of(target))
+        except PermissionError:
+            pass  # a file system without modes
+
+    def outcome(self) -> str:
+        """What became of the files: one whose temporary file is gone has been replaced."""
+        written = [path for path, temporary, _ in self.staged if not os.path.exists(temporary)]
+        return "déjà écrit : {}".format(", ".join(written)) if written else "rien n'a été remplacé"
+
+    def discard(self) -> None:
+        for _, temporary, _ in self.staged:
+            if os.path.exists(temporary):
+                os.remove(temporary)
+
+
+def is_stream(path: str) -> bool:
+    """Whether what stands there is no regular file, or is already open."""
+    return descriptor_of(path) is not None or os.path.exists(path) and not os.path.isfile(path)
+
+
+def mode_of(target: str) -> int:
+    """The mode of a file, or the one that a new file would get."""
+    if os.path.exists(target):
+        return os.stat(target).st_mode & 0o7777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def write_stream(path: str, pieces: Iterable[str]) -> None:
+    """Write to an open descriptor, a device or a pipe; a reader that leaves has what it wanted."""
+    descriptor = descriptor_of(path)
     try:
         if descriptor == 1:
             write_standard(pieces)
-        elif descriptor is not None:
-            with os.fdopen(os.dup(descriptor), "wb") as file:
-                write_pieces(file, pieces)
-        elif os.path.exists(target) and not os.path.isfile(target):
-            with open(target, "wb") as file:
-                write_pieces(file, pieces)
         else:
-            replace_file(target, pieces)
+            with open(path if descriptor is None else os.dup(descriptor), "wb") as file:
+                write_pieces(file, pieces)
     except BrokenPipeError:
-        pass  # the reader has what it wanted
-    except OSError as error:
-        raise AtelierError("{} : {} ; cette sortie n'est pas écrite.".format(
-            "sortie standard" if descriptor == 1 else path, os_problem(error))) from None
-
-
-def write_pieces(file: Any, pieces: Iterable[str]) -> None:
-    for piece in pieces:
-        file.write(piece.encode("utf-8"))
+        pass
 
 
 def write_standard(pieces: Iterable[str]) -> None:
@@ -3401,19 +3508,10 @@ def write_standard(pieces: Iterable[str]) -> None:
         raise OSError(EBADF, "closed")
 
 
-def replace_file(target: str, pieces: Iterable[str]) -> None:
-    """Write beside the target, then take its place; on any failure the target is as it was."""
-    temporary = os.path.join(os.path.dirname(target), ".atelier-{}.tmp".format(os.getpid()))
-    try:
-        with open(temporary, "xb") as file:
-            write_pieces(file, pieces)
-        if os.path.exists(target):
-            os.chmod(temporary, os.stat(target).st_mode & 0o7777)
-        os.replace(temporary, target)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.remove(temporary)
-        raise
+def write_pieces(file: Any, pieces: Iterable[str]) -> None:
+    """In UTF-8; a half of a pair, as in a file name of another encoding, becomes a question mark."""
+    for piece in pieces:
+        file.write(piece.encode("utf-8", "replace"))
 
 
 def say(text: str, stream: Any) -> None:
@@ -3430,82 +3528,114 @@ def say(text: str, stream: Any) -> None:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Do what the command line asks; the exit code.  Raises AtelierError."""
+    """Do what the command line asks; the exit code.
+
+    Raises AtelierError, and KeyboardInterrupt with what became of the files.
+    """
     options = parse_arguments(argv)
-    if options.help or options.version:
-        say(make_parser().format_help() if options.help else "atelier.py {}\n".format(__version__), sys.stdout)
+    if "--help" in options or "--version" in options:
+        text = make_parser().format_help() if "--help" in options else "atelier.py {}\n".format(__version__)
+        say(text, sys.stdout)
         return 0
     open_database().close()  # without FTS5, say so before any work
-    if options.self_test:
+    if "--self-test" in options:
         lines, failures = run_guards()
         say("\n".join(lines) + "\n", sys.stdout)
         return 1 if failures else 0
-    return (run_page if options.source is not None else run_citations if options.citations is not None else run_case)(options)
-
-
-def run_page(options: argparse.Namespace) -> int:
-    """Draw a report already written."""
-    data = read_file(options.source, "--from")
-    check_outputs({"--html": options.html}, [options.source, __file__])
+    outputs = Outputs()
     try:
-        page = list(draw_page(parse_json(decode(data))))
-    except AtelierError as error:
-        raise AtelierError(*("{} : {}".format(options.source, sentence) for sentence in error.sentences)) from None
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, ZeroDivisionError):
-        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.".format(
-            options.source)) from None
-    write_output(options.html, page)
-    say_where([options.html])
-    return 0
+        work = draw_saved if "--from" in options else judge_register if "--citations" in options else diagnose_file
+        return work(options, outputs)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(outputs.outcome()) from None
+    finally:
+        outputs.discard()
 
 
-def read_report(path: str, option: str) -> Dict[str, Any]:
-    """An earlier report of a case; AtelierError names its file."""
+def parse_file(path: str, option: str, parse: Callable[[bytes], Any]) -> Any:
+    """What a file holds; the faults that parse finds, which know no file, are told of this one."""
     data = read_file(path, option)
     try:
-        return parse_report(data)
+        return parse(data)
     except AtelierError as error:
         raise AtelierError(*("{} : {}".format(path, sentence) for sentence in error.sentences)) from None
 
 
-def run_citations(options: argparse.Namespace) -> int:
-    """Judge a register."""
-    path = options.citations
-    folder = Folder(os.path.dirname(path))
-    citations = check_citations(read_file(path, "--citations"), os.path.basename(path), folder.read)
-    check_outputs({"--output": options.output, "--html": options.html}, [path, __file__, *folder.files])
-    report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
-    finish(format_citations(citations), [(options.output, render_json), (options.html, lambda report: draw_page(report))], report)
+def draw_saved(options: Mapping[str, Any], outputs: Outputs) -> int:
+    """Draw a report already written."""
+    path = options["--from"]
+    report = parse_file(path, "--from", lambda data: parse_json(decode(data)))
+    check_outputs(options, [path, __file__])
+    try:
+        page = list(draw_page(report))
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par "
+                           "--output.".format(path)) from None
+    finish(outputs, {options["--html"]: page})
     return 0
 
 
-def run_case(options: argparse.Namespace) -> int:
+def judge_register(options: Mapping[str, Any], outputs: Outputs) -> int:
+    """Judge the citations of a register."""
+    path = options["--citations"]
+    data, folder = read_file(path, "--citations"), Folder(path)
+    citations = check_citations(data, os.path.basename(path), folder.read)
+    check_outputs(options, [path, __file__, *folder.files])
+    report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
+    finish(outputs, make_texts(options, report), format_citations(citations))
+    return 0
+
+
+def diagnose_file(options: Mapping[str, Any], outputs: Outputs) -> int:
     """Diagnose a case, with the contexts of other engines if any."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json") if options.case is None else options.case
-    folder = Folder(os.path.dirname(path))
-    case = read_case(read_file(path, "--case"), os.path.basename(path), folder.read)
-    earlier = read_report(options.baseline, "--baseline") if options.baseline is not None else None
-    inputs = [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])]
-    check_outputs({"--output": options.output, "--html": options.html, "--export": options.export}, inputs)
-    engines: Dict[str, Dict[str, Sent]] = {}
-    sources = Sources(case)
-    for contexts in options.contexts or ():
-        taken = {*engines, *(variant.id for variant in case.variants)}
-        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), sources, taken))
+    path = options.get("--case", os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json"))
+    data, folder = read_file(path, "--case"), Folder(path)
+    case = read_case(data, os.path.basename(path), folder.read)
+    earlier, inputs = None, [path, __file__, *folder.files, *options.get("--contexts", ())]
+    if "--baseline" in options:
+        earlier = parse_file(options["--baseline"], "--baseline", parse_report)
+        inputs.append(options["--baseline"])
+    check_outputs(options, inputs)
+    engines, warnings = read_engines(case, options.get("--contexts", ()))
+    required = options.get("--require", ())
     known = [variant.id for variant in case.variants] + list(engines)
-    for id in options.require or ():
-        if id not in known:
-            raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
+    for name in required:
+        if name not in known:
+            raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(
+                shown(name), suggestion(name, known)))
     report = diagnose(case, engines, Progress(len(case.questions) * len(case.variants)))
-    report["warnings"] += sources.warnings
+    report["warnings"] += warnings
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:
         say("attention : {}\n".format(warning), sys.stderr)
-    finish(format_table(report) + (format_baseline(report["baseline"]) if earlier else ""),
-           [(options.output, render_json), (options.html, lambda report: draw_page(report)),
-            (options.export, lambda report: export_passages(case))], report)
-    return check_requirements(report, options.require or ())
+    texts = make_texts(options, report)
+    if "--export" in options:
+        texts[options["--export"]] = export_passages(case)
+    finish(outputs, texts, format_table(report) + (format_baseline(report["baseline"]) if earlier else ""))
+    return check_requirements(report, required)
+
+
+def read_engines(case: Case, paths: Sequence[str]) -> Tuple[Dict[str, Dict[str, Sent]], List[str]]:
+    """({engine: {question id: what was sent}}, warnings) of some files of contexts."""
+    engines: Dict[str, Dict[str, Sent]] = {}
+    if not paths:
+        return engines, []
+    sources = Sources(case)
+    for path in paths:
+        taken = {*engines, *(variant.id for variant in case.variants)}
+        engines.update(read_contexts(read_lines(path), os.path.basename(path), sources, taken))
+    return engines, sources.warnings
+
+
+def make_texts(options: Mapping[str, Any], report: Mapping[str, Any]) -> Dict[str, Iterable[str]]:
+    """{path: pieces of its text} for the report and the page, where they are asked for."""
+    texts: Dict[str, Iterable[str]] = {}
+    if "--output" in options:
+        texts[options["--output"]] = render_json(report)
+    if "--html" in options:
+        texts[options["--html"]] = draw_page(report)
+    return texts
 
 
 def check_requirements(report: Mapping[str, Any], required: Iterable[str]) -> int:
@@ -3515,24 +3645,20 @@ def check_requirements(report: Mapping[str, Any], required: Iterable[str]) -> in
         missed = [question["id"] for question in variant["questions"] if question["all_required_covered"] is False]
         if variant["id"] in required and missed:
             say("exigence non tenue : {} : {} ({}{}).\n".format(
-                variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]), ", …" if len(missed) > 5 else ""), sys.stderr)
+                variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]),
+                ", …" if len(missed) > 5 else ""), sys.stderr)
             code = 3
     return code
 
 
-def finish(table: str, outputs: Iterable[Tuple[Optional[str], Callable[[Any], Iterable[str]]]], report: Mapping[str, Any]) -> None:
-    """Write the files asked for, then print the table: to standard error when standard output holds a file."""
-    given = [(path, render) for path, render in outputs if path is not None]
-    for path, render in given:
-        write_output(path, render(report))
-    say(table, sys.stderr if any(standard_descriptor(path) == 1 for path, _ in given) else sys.stdout)
-    say_where([path for path, _ in given])
-
-
-def say_where(paths: Iterable[str]) -> None:
-    """Tell a person at a terminal where the files are."""
+def finish(outputs: Outputs, texts: Mapping[str, Iterable[str]], table: str = "") -> None:
+    """Write the files asked for, print the table, to standard error when standard output holds a file, then tell a
+    person at a terminal where the files are."""
+    descriptors = {path: descriptor_of(path) for path in texts}
+    outputs.write(texts)
+    say(table, sys.stderr if 1 in descriptors.values() else sys.stdout)
     if sys.stderr and sys.stderr.isatty():
-        say("".join("Écrit : {}\n".format(path) for path in paths if standard_descriptor(path) is None), sys.stderr)
+        say("".join("Écrit : {}\n".format(path) for path in texts if descriptors[path] is None), sys.stderr)
 
 
 class Progress:
@@ -3544,36 +3670,29 @@ class Progress:
 
     def __call__(self) -> None:
         self.done += 1
-        if self.stream and self.done * 100 // self.total > self.told:
-            self.told = self.done * 100 // self.total
-            say("\r{:3} % des questions, toutes variantes comprises".format(self.told) if self.told < 100 else "\r" + " " * 60 + "\r", self.stream)
-
-
-def check_outputs(outputs: Mapping[str, Optional[str]], inputs: Sequence[str]) -> None:
-    """Refuse, before any work, outputs ({option: path}) that would destroy an input or one another, or that cannot be written."""
-    given = [(option, path) for option, path in outputs.items() if path is not None]
-    for number, (option, path) in enumerate(given):
-        check_output(option, path, inputs)
-        for _, other in given[:number]:
-            descriptor = standard_descriptor(path)
-            if descriptor is not None and descriptor == standard_descriptor(other) or descriptor is None and same_file(os.path.realpath(path), other):
-                raise AtelierError("{} : deux sorties ne peuvent avoir le même nom ; changez-en une.".format(path))
+        percent = self.done * 100 // self.total
+        if self.stream and percent > self.told:
+            self.told = percent
+            say("\r{:3} % des questions, toutes variantes comprises".format(percent) if percent < 100
+                else "\r" + " " * 60 + "\r", self.stream)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """The command; 0 done, 1 a guard failed, 2 a fault that the user can mend, 130 interrupted."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    """The command; 0 done, 1 a guard failed, 2 a fault that the user can mend, 3 a requirement missed, 130 interrupted."""
     try:
-        if sys.version_info < (3, 9):
-            raise AtelierError("atelier.py demande Python 3.9 ou plus récent ; celui-ci est Python {}.{}.".format(*sys.version_info))
-        return run(sys.argv[1:] if argv is None else argv)
-    except AtelierError as error:
-        say("".join(sentence + "\n" for sentence in error.sentences), sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        say("Interrompu : rien n'a été remplacé.\n", sys.stderr)
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if hasattr(stream, "reconfigure"):
+                    stream.reconfigure(errors="replace")
+            if sys.version_info < (3, 9):
+                raise AtelierError("atelier.py demande Python 3.9 ou plus récent ; celui-ci est Python {}.{}.".format(
+                    *sys.version_info))
+            return run(sys.argv[1:] if argv is None else argv)
+        except AtelierError as error:
+            say("".join(sentence + "\n" for sentence in error.sentences), sys.stderr)
+            return 2
+    except KeyboardInterrupt as interruption:
+        say("Interrompu : {}.\n".format(*interruption.args or ["rien n'a été remplacé"]), sys.stderr)
         return 130
 
 
