@@ -3078,136 +3078,100 @@ def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> I
 # --- 17. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
-    "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
-                  {"id": "b", "text": "Le plafond est de 140 euros."}],
+    "documents": [
+        {"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
+        {"id": "b", "text": "Le plafond est de 140 euros."}],
     "facts": [{"id": "regle", "document": "a", "quote": "plafond est de 140 euros"},
               {"id": "exception", "document": "a", "quote": "190 euros après accord écrit"}],
     "questions": [{"id": "q", "text": "Quel plafond ?", "required_facts": ["regle", "exception"]}],
 }
 
 
-def refusals(**changes: Any) -> List[str]:
-    """The sentences with which a small sound case is refused once some of its keys are changed."""
-    try:
-        read_case(json.dumps({**GUARD_CASE, **changes}).encode("utf-8"), "", lambda path: b"")
-    except AtelierError as error:
-        return list(error.sentences)
-    return []
+def read_guard_case(**added: List[dict]) -> Case:
+    """The small sound case of the guards, with more documents, facts or questions."""
+    case = {name: members + added.get(name, []) for name, members in GUARD_CASE.items()}
+    return read_case(json.dumps(case).encode("utf-8"), "", lambda path: b"")
 
 
-def guard_coverage(*kept: Tuple[int, int], document: str = "a") -> List[Any]:
-    """[rule covered, exception covered, complete] when the given words of a document are kept."""
-    case = read_case(json.dumps(GUARD_CASE).encode("utf-8"), "", lambda path: b"")
-    spans = [Span(document, start, end) for start, end in kept]
+def verdicts(document: str, *sent: Tuple[int, int]) -> List[Any]:
+    """[rule covered, exception covered, complete] when these words of a document are sent."""
+    case = read_guard_case()
+    spans = [Span(document, *words) for words in sent]
     covered = [not missing_spans(fact.quotes[0].span, spans) for fact in case.facts.values()]
     return covered + [is_complete(case.questions[0], covered)]
 
 
-def guard_duplicate_document():
-    return refusals(documents=GUARD_CASE["documents"] + [{"id": "b", "text": "Autre."}]), [
-        "documents[2].id : identifiant « b » déjà pris par documents[1].id ; donnez-en un autre."]
-
-
-def guard_duplicate_fact():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "regle", "document": "b", "quote": "140 euros"}]), [
-        "facts[2].id : identifiant « regle » déjà pris par facts[0].id ; donnez-en un autre."]
-
-
-def guard_duplicate_question():
-    return refusals(questions=GUARD_CASE["questions"] * 2), [
-        "questions[1].id : identifiant « q » déjà pris par questions[0].id ; donnez-en un autre."]
-
-
-def guard_unknown_document():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "c", "document": "z", "quote": "140 euros"}]), [
-        "facts[2].document : document « z » inconnu. Possibles : a, b."]
-
-
-def guard_unknown_fact():
-    return refusals(questions=[{"id": "q", "text": "Quel plafond ?", "required_facts": ["regles"]}]), [
-        "questions[0].required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]
-
-
-def guard_absent_quote():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]), [
-        "facts[2].quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
-        "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]
-
-
-def guard_inconsistent_question():
-    return refusals(questions=[{"id": "p", "text": "Quel plafond ?", "required_facts": []},
-                               {"id": "q", "text": "Quel plafond ?", "answerable": False, "required_facts": ["regle"]}]), [
-        "questions[0] : question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.",
-        "questions[1] : question déclarée sans réponse, mais qui exige des faits ; ôtez les faits ou « answerable »."]
-
-
-def guard_empty_document():
-    return refusals(documents=GUARD_CASE["documents"] + [{"id": "c", "text": " \n"}]), [
-        "documents[2].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]
-
-
-def guard_rule_without_exception():
-    return guard_coverage((0, 6)), [True, False, False]
-
-
-def guard_truncated_quote():
-    return guard_coverage((0, 5))[:1] + guard_coverage((1, 6), (10, 14))[:2], [False, True, False]
-
-
-def guard_wrong_document():
-    return guard_coverage((0, 6), document="b")[:2], [False, False]
-
-
-def guard_unknown_passage():
-    known = {"a#0001": make_passage(make_document("a", "", "Le plafond est de 140 euros.", {}), "a#0001", 0, 28, "")}
+def outcome_of(attempt: Callable[..., Any], *given: Any) -> Any:
+    """What an attempt gives, or the sentences with which it is refused."""
     try:
-        obtained = str(kept_spans(known, [Kept("a#0001", 6), Kept("a#0002", 6)]))
+        return attempt(*given)
     except AtelierError as error:
-        obtained = str(error)
-    return obtained, "passage « a#0002 » inconnu de cette variante. Vouliez-vous dire « a#0001 » ?"
+        return error.sentences
 
 
-def guard_invalid_overlap():
-    def refused(overlap):
-        try:
-            return str(windows(9, 4, overlap))
-        except AtelierError:
-            return "refusé"
-    return [refused(overlap) for overlap in (-1, 4, 5, 3)], [
-        "refusé", "refusé", "refusé", "[(0, 4), (1, 5), (2, 6), (3, 7), (4, 8), (5, 9)]"]
-
-
-GUARDS = (
-    ("deux documents de même identifiant sont refusés", guard_duplicate_document),
-    ("deux faits de même identifiant sont refusés", guard_duplicate_fact),
-    ("deux questions de même identifiant sont refusées", guard_duplicate_question),
-    ("un fait sur un document inconnu est refusé", guard_unknown_document),
-    ("une question sur un fait inconnu est refusée", guard_unknown_fact),
-    ("une citation absente de son document est refusée", guard_absent_quote),
-    ("une question incohérente avec ses faits est refusée", guard_inconsistent_question),
-    ("un document vide est refusé", guard_empty_document),
-    ("la règle sans son exception ne suffit pas", guard_rule_without_exception),
-    ("une citation à laquelle il manque un mot n'est pas couverte", guard_truncated_quote),
-    ("les mêmes mots dans un autre document ne prouvent rien", guard_wrong_document),
-    ("un passage inconnu dans un contexte est une erreur", guard_unknown_passage),
-    ("un recouvrement impossible est refusé", guard_invalid_overlap),
+GUARDS = (  # the sentence to defend, what is tried, what must come, worked by hand
+    ("deux documents de même identifiant sont refusés",
+     lambda: read_guard_case(documents=[{"id": "b", "text": "Autre."}]),
+     ["documents[2].id : identifiant « b » déjà pris par documents[1].id ; donnez-en un autre."]),
+    ("deux faits de même identifiant sont refusés",
+     lambda: read_guard_case(facts=[{"id": "regle", "document": "b", "quote": "140 euros"}]),
+     ["facts[2].id : identifiant « regle » déjà pris par facts[0].id ; donnez-en un autre."]),
+    ("deux questions de même identifiant sont refusées",
+     lambda: read_guard_case(questions=[{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]),
+     ["questions[1].id : identifiant « q » déjà pris par questions[0].id ; donnez-en un autre."]),
+    ("un fait sur un document inconnu est refusé",
+     lambda: read_guard_case(facts=[{"id": "c", "document": "z", "quote": "140 euros"}]),
+     ["facts[2].document : document « z » inconnu. Possibles : a, b."]),
+    ("une question sur un fait inconnu est refusée",
+     lambda: read_guard_case(questions=[{"id": "r", "text": "Combien ?", "required_facts": ["regles"]}]),
+     ["questions[1].required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]),
+    ("une citation absente de son document est refusée",
+     lambda: read_guard_case(facts=[{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]),
+     ["facts[2].quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
+      "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]),
+    ("une question incohérente avec ses faits est refusée",
+     lambda: read_guard_case(questions=[
+         {"id": "r", "text": "Combien ?", "required_facts": []},
+         {"id": "s", "text": "Où ?", "answerable": False, "required_facts": ["regle"]}]),
+     ["questions[1] : question sans fait exigé ; listez-les dans « required_facts », "
+      'ou écrivez "answerable": false.',
+      "questions[2] : question déclarée sans réponse, mais qui exige des faits ; "
+      "ôtez les faits ou « answerable »."]),
+    ("un document vide est refusé",
+     lambda: read_guard_case(documents=[{"id": "c", "text": " \n"}]),
+     ["documents[2].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]),
+    ("la règle sans son exception ne suffit pas",
+     lambda: verdicts("a", (0, 6)), [True, False, False]),
+    ("une citation à laquelle il manque un mot n'est pas couverte",
+     lambda: verdicts("a", (0, 5))[:2] + verdicts("a", (1, 6), (10, 14))[:2], [False, False, True, False]),
+    ("les mêmes mots dans un autre document ne prouvent rien",
+     lambda: verdicts("b", (0, 6))[:2], [False, False]),
+    ("un passage inconnu dans un contexte est une erreur",
+     lambda: kept_spans({"a#0001": make_passage(make_document("a", "", "mot", {}), "a#0001", 0, 3, "")},
+                        [Kept("a#0001", 1), Kept("a#0002", 1)]),
+     ["passage « a#0002 » inconnu de cette variante. Vouliez-vous dire « a#0001 » ?"]),
+    ("un recouvrement impossible est refusé",
+     lambda: [outcome_of(windows, 5, 4, overlap) for overlap in (-1, 4, 3)],
+     [["recouvrement -1 refusé ; il faut un entier de 0 à 3 (taille 4)."],
+      ["recouvrement 4 refusé ; il faut un entier de 0 à 3 (taille 4)."],
+      [(0, 4), (1, 5)]]),
 )
 
 
 def run_guards() -> Tuple[List[str], int]:
     """The lines to print and the number of failures; a crash is a failure, and so is having no guard."""
     lines, failures = [], 0
-    for number, (sentence, guard) in enumerate(GUARDS, 1):
+    for number, (sentence, attempt, expected) in enumerate(GUARDS, 1):
         try:
-            obtained, expected = guard()
+            obtained = outcome_of(attempt)
         except Exception as error:  # a guard must be able to say that the code it watches is broken
-            obtained, expected = repr(error), "pas d'exception"
-        passed = obtained == expected
-        failures += not passed
-        lines.append("{} {:>2} {}".format("ok   " if passed else "échec", number, sentence))
-        if not passed:
+            obtained = repr(error)
+        lines.append("{} {:>2} {}".format("ok   " if obtained == expected else "échec", number, sentence))
+        if obtained != expected:
+            failures += 1
             lines += ["         obtenu  : {}".format(obtained), "         attendu : {}".format(expected)]
-    lines.append("{}, {}, {}".format(counted(len(GUARDS), "contrôle"), counted(len(GUARDS) - failures, "réussi"), counted(failures, "échoué")))
+    lines.append("{}, {}, {}".format(*map(counted, (len(GUARDS), len(GUARDS) - failures, failures),
+                                          ("contrôle", "réussi", "échoué"))))
     return lines, failures + (not GUARDS)
 
 
