@@ -2645,11 +2645,15 @@ def format_citations(citations: Mapping[str, Any]) -> str:
 # --- 16. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
-:root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
-@media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;--wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
+:root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;
+--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
+@media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;
+--wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
 *{box-sizing:border-box}
 html{color-scheme:light dark}
-body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);font:1rem/1.55 Charter,"Bitstream Charter","Sitka Text",Cambria,Georgia,serif;font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}
+body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);
+font:1rem/1.55 Charter,"Bitstream Charter","Sitka Text",Cambria,Georgia,serif;
+font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}
 h1{font-size:1.9rem;line-height:1.2;margin:0 0 .3rem}
 h2{font-size:1.35rem;margin:3rem 0 .8rem}
 h3{font-size:1rem;margin:2.2rem 0 .5rem}
@@ -2658,50 +2662,58 @@ a{color:inherit;text-underline-offset:.15em}
 a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid var(--proof);outline-offset:2px}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
 .soft,dt,th,figcaption{color:var(--soft)}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}dd{margin:0}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}
+dd{margin:0}
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.85rem;overflow-wrap:normal}
-th{font-weight:400;text-align:left;vertical-align:bottom}tbody th{vertical-align:top}
+th{font-weight:400;text-align:left;vertical-align:bottom}
+tbody th,td{vertical-align:top}
 th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line)}
-td{vertical-align:top}
 .n{text-align:right;white-space:nowrap}
 .id{overflow-wrap:anywhere;min-width:7rem}
 .bar{display:block;height:.35rem;min-width:4rem;border:1px solid var(--soft);margin-top:.2rem}
-.bar i{display:block;height:100%;background:var(--kept);print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.marks{display:flex;flex-direction:column;gap:.1rem}
+.bar i{display:block;height:100%;background:var(--kept)}
+.marks{display:grid;gap:.1rem}
 .m{white-space:nowrap}.m b{display:inline-block;width:1.2em;text-align:center;font-weight:400}
 .lost{color:var(--lost)}
 details{border-top:1px solid var(--line);padding:.5rem 0}
 summary{cursor:pointer}
 figure{margin:.8rem 0}
 .row{display:grid;grid-template-columns:12rem 1fr;align-items:end;gap:0 .8rem}
-.lab,.row>:first-child{font-size:.8rem;overflow-wrap:anywhere;color:var(--soft)}
-.row>:last-child{position:relative;height:2.2rem;display:block;background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
-.strip .row>:last-child::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);border-left:3px double var(--lost)}
-.row>:last-child i{font-style:normal}
-.row>:last-child>*{position:absolute;top:1rem;height:.9rem}
-.kept,.cut,.away{border:1px solid var(--ink);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.lab,.row>:first-child{font-size:.8rem;color:var(--soft)}
+.row>*+*{position:relative;height:2.2rem;
+background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
+.strip .row>*+*::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);
+border-left:3px double var(--lost)}
+i{font-style:normal}
+.row>*+*>*{position:absolute;top:1rem;height:.9rem}
+.kept,.cut,.away{border:1px solid var(--ink)}
 .kept{background:var(--kept)}
 .cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
 .away{border-style:dashed}
-.row>:last-child>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
-.q b{white-space:nowrap;position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;color:var(--proof)}
-.row>:last-child>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
-.row>:last-child>.tag.before{transform:translateX(-100%)}
-.strip>.first>:last-child,.strip>.away-row>:last-child{background-image:none}.strip>.away-row>:last-child::after{display:none}
-.row>:last-child svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
-.row>:last-child>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost);print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.row>:last-child>.o{top:1rem;min-width:3px;background:var(--proof);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.row>*+*>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
+.q b{white-space:nowrap;position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;
+color:var(--proof)}
+.row>*+*>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
+.row>*+*>.tag.before{transform:translateX(-100%)}
+.strip>.first>*+*,.strip>.away-row>*+*{background-image:none}
+.strip>.away-row>*+*::after{display:none}
+.row>*+* svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
+.row>*+*>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
+.row>*+*>.o{min-width:3px;background:var(--proof)}
+.bar i,.kept,.cut,.p,.o{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 figcaption{font-size:.8rem}figcaption span{display:inline-block;margin-right:1.2rem}
 .m small{color:var(--soft);font-size:.75rem}
 [id]{scroll-margin-top:1rem}
-@media (forced-colors:active){.kept,.cut,.bar i,.p,.o{forced-color-adjust:none}}
-.words{background:var(--wash);padding:.6rem .8rem;margin:.5rem 0;font-size:.9rem;overflow-wrap:anywhere;white-space:pre-line}
+.words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
 .off{color:var(--soft);font-style:italic}
-@media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}.row>:last-child{height:2.2rem}dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
-@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}figure,.words{break-inside:avoid}h2,h3,summary{break-after:avoid}.words{border:1px solid var(--line)}details::details-content{content-visibility:visible;block-size:auto}}
+@media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}
+dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
+@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}figure,.words{break-inside:avoid}
+h2,h3,summary{break-after:avoid}.words{border:1px solid var(--line)}
+details::details-content{content-visibility:visible;block-size:auto}}
 """
 PAGE = """<!DOCTYPE html>
 <html lang="fr">
@@ -2718,15 +2730,28 @@ PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
+SCROLLED = 'section class="scroll" tabindex="0" aria-label="{}"'  # by keyboard too
 COVERED = ("●", "couverte")
-NOTHING_FOUND = {"no_term": "Aucun mot à chercher.", "no_match": "Aucun passage ne partage un mot avec la question.",
-                 "no_document": "Les filtres n'admettent aucun document.", None: "Rien n'a été envoyé."}
-SIGNS = {"filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"), "split_at_boundary": ("◇", "découpage"),
-         "not_matched": ("□", "sans mot commun"), "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée")}
+SIGNS = {
+    "filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"),
+    "split_at_boundary": ("◇", "découpage"), "not_matched": ("□", "sans mot commun"),
+    "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée"),
+}
+NOTHING_FOUND = {
+    "no_term": "Aucun mot à chercher.", "no_match": "Aucun passage ne partage un mot avec la question.",
+    "no_document": "Les filtres n'admettent aucun document.", None: "Rien n'a été envoyé.",
+}
+COLUMNS = (  # of the variants: label, what is shown, a figure of the summary, what it is a part of
+    ("passages", "{}", "passages_indexed", None), ("mots indexés", "{}", "words_indexed", None),
+    ("contextes complets", "{}/{}", "complete_contexts", "answerable_questions"),
+    ("faits couverts", "{}/{}", "facts_covered", "facts_required"),
+    ("mots envoyés", "{}", "words_sent", None), ("mots redondants", "{}", "redundant_words", "words_sent"),
+)
 DETAILED_QUESTIONS = 50  # beyond, only those that lost a proof are detailed
 SHOWN_WORDS = 200        # of what the budget cut from a passage
 AROUND_WORDS = 15        # on each side of a quote, on a long page
 DRAWN_QUOTES = 40        # one a line; beyond, all on one
+TOLD_LIMITS = 20         # of the passages of a document
 
 
 def escape(text: Any) -> str:
@@ -2735,344 +2760,391 @@ def escape(text: Any) -> str:
     return escape_html(str(text), quote=True)
 
 
-def fr(text: str) -> str:
-    """Our own French, escaped, with its non-breaking spaces."""
-    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", lambda match: "\u00a0" + (match.group(1) or ""), escape(text)))
+def fr(text: str, *values: Any) -> str:
+    """Our own French with its values, escaped, with its non-breaking spaces."""
+    sentence = escape(text.format(*values) if values else text)
+    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", sentence))
 
 
-def draw_page(report: Mapping[str, Any]) -> Iterator[str]:
-    """The pieces of the page of a report, of a case or of citations."""
-    title = report["case"]["title"] or report["case"]["file"] if "case" in report else report["citations"]["file"]
-    head, tail = PAGE.split("@BODY@")
-    yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
-    yield from draw_citations(report["citations"], report) if "citations" in report else draw_report(report, title)
-    yield tail
+def tag(opening: str, *inside: str) -> str:
+    """An element, from what stands in its opening tag and the markup inside."""
+    return "<{}>{}</{}>".format(opening, "".join(inside), opening.split()[0])
 
 
 def bdi(text: Any) -> str:
     """A name of the case, which may be of a script that runs the other way."""
-    return "<bdi>{}</bdi>".format(escape(text))
+    return tag("bdi", escape(text))
 
 
-def draw_report(report: Mapping[str, Any], title: str) -> Iterator[str]:
+def bullets(sentences: Iterable[str]) -> str:
+    items = [tag("li", fr(sentence)) for sentence in sentences]
+    return tag("ul", *items) if items else ""
+
+
+def bar(part: float, whole: float) -> str:
+    return tag('span class="bar"', '<i style="width:{:.1f}%"></i>'.format(100 * part / whole if whole else 0))
+
+
+def table(labels: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    """Rows are (name, *cells); kind is the attribute of the labels after the first."""
+    head = [tag('th scope="col"' + kind * (number > 0), escape(label)) for number, label in enumerate(labels)]
+    lines = [tag("tr", tag('th scope="row" class="id"', escape(name)), *cells) for name, *cells in rows]
+    return tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines))
+
+
+def draw_page(report: dict) -> Iterator[str]:
+    """The pieces of the page of a report, of a case or of citations."""
+    if "case" in report:
+        title, body = report["case"]["title"] or report["case"]["file"], draw_report
+    else:
+        title, body = report["citations"]["file"], draw_citations
+    head, tail = PAGE.split("@BODY@")
+    yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
+    yield from body(report, title)
+    yield tail
+
+
+def draw_header(title: str, sentence: str, figures: Mapping[str, Any]) -> str:
+    """The top of a page: its title, a sentence of markup, {label: figure}."""
+    pairs = [tag("dt", label) + tag("dd", escape(figure)) for label, figure in figures.items()]
+    return tag("header", tag("h1", escape(title)), sentence, tag("dl", *pairs))
+
+
+def draw_report(report: dict, title: str) -> Iterator[str]:
     """The page of a case, in order: the case, variants, matrix, strips with their words, documents."""
     case, settings, variants = report["case"], report["settings"], report["variants"]
-    count = len(variants[0]["questions"])
-    yield '<header><h1>{}</h1><p>{}</p><dl>'.format(escape(title), fr("{}, {}, {} dont {} avec réponse, {}".format(
-        counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(count, "question"),
-        case["answerable_questions"], counted(case["facts"], "fait"))))
-    filters = ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun"
-    for label, value in (("Cas", case["file"]), ("Empreinte", case["sha256"]), ("Atelier", report["atelier"]), ("Filtres", filters),
-                         ("Réglages", "top_k {}, budget {}".format(settings["top_k"], counted(settings["budget_words"], "mot")))):
-        yield "<dt>{}</dt><dd>{}</dd>".format(fr(label), escape(value))
-    yield ('</dl></header><nav aria-label="Sommaire"><ul><li><a href="#variantes">Variantes</a></li><li><a href="#matrice">Matrice</a></li>'
-           '<li><a href="#trajets">Trajets</a></li><li><a href="#documents">Documents</a></li></ul></nav><main id="contenu">')
-    yield from draw_variants(report)
-    shown_questions = [number for number in range(count) if count <= DETAILED_QUESTIONS
-                       or any(fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
-    yield from draw_matrix(variants, set(shown_questions))
-    yield '<section id="trajets"><h2>{}</h2>'.format(fr("Le trajet de chaque preuve"))
-    yield "<p>{}</p>".format(fr("Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le budget. Plein : envoyé ; "
-                                "hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres lettrés sont les preuves exigées. "
-                                "Les mots d'un document se comptent à partir de 0."))
-    if len(shown_questions) < count:
-        yield "<p>{}</p>".format(fr("{} sans preuve perdue : dans la matrice seulement.".format(
-            counted(count - len(shown_questions), "question"))))
-    if count > DETAILED_QUESTIONS:
-        stages = [stage for stage in STAGE.values() if any(stage.id in variant["summary"]["losses"] for variant in variants)]
-        yield "<ul>{}</ul>".format("".join("<li>{}</li>".format(fr("Une preuve {} : {}".format(stage.label, stage.advice))) for stage in stages))
-    for number in shown_questions:
-        yield from draw_question(number, variants, settings["budget_words"], brief=count > DETAILED_QUESTIONS)
-    yield "</section>"
+    questions = variants[0]["questions"]
+    yield draw_header(title, tag("p", fr(
+        "{}, {}, {} dont {} avec réponse, {}", counted(case["words"], "mot"),
+        counted(len(case["documents"]), "document"), counted(len(questions), "question"),
+        case["answerable_questions"], counted(case["facts"], "fait"))), {
+            "Cas": case["file"], "Empreinte": case["sha256"], "Atelier": report["atelier"],
+            "Filtres": ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun",
+            "Réglages": "top_k {}, budget {}".format(
+                settings["top_k"], counted(settings["budget_words"], "mot"))})
+    yield tag('nav aria-label="Sommaire"', tag("ul", *(
+        '<li><a href="#{}">{}</a></li>'.format(name.lower(), name)
+        for name in ("Variantes", "Matrice", "Trajets", "Documents"))))
+    yield '<main id="contenu">'
+    yield draw_variants(report)
+    brief = len(questions) > DETAILED_QUESTIONS
+    detailed = [number for number in range(len(questions)) if not brief or any(
+        fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
+    yield draw_matrix(variants, set(detailed))
+    yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
     yield "</main>"
 
 
-def draw_variants(report: Mapping[str, Any]) -> Iterator[str]:
+def draw_variants(report: dict) -> str:
     """The warnings, then a line for each variant, with bars."""
-    yield '<section id="variantes"><h2>Les variantes</h2>'
-    if report["warnings"]:
-        yield "<ul>{}</ul>".format("".join("<li>{}</li>".format(fr("Attention : " + warning)) for warning in report["warnings"]))
-    yield '<section class="scroll" tabindex="0" aria-label="Tableau des variantes"><table><thead><tr>'
-    for label in ("variante", "passages", "mots indexés", "contextes complets", "faits couverts", "mots envoyés", "mots redondants"):
-        yield '<th scope="col"{}>{}</th>'.format("" if label == "variante" else ' class="n"', label)
-    yield "</tr></thead><tbody>"
+    rows = []
     for variant in report["variants"]:
         summary = variant["summary"]
-        yield '<tr><th scope="row" class="id">{}</th>'.format(escape(variant["id"]))
-        for value, part, whole in ((summary["passages_indexed"], 0, 0), (summary["words_indexed"], 0, 0),
-                                   (None, summary["complete_contexts"], summary["answerable_questions"]),
-                                   (None, summary["facts_covered"], summary["facts_required"]), (summary["words_sent"], 0, 0),
-                                   (summary["redundant_words"], summary["redundant_words"], summary["words_sent"])):
-            text = "–" if value is None and not whole else "{}/{}".format(part, whole) if value is None else value
-            bar = '<span class="bar"><i style="width:{:.1f}%"></i></span>'.format(100 * part / whole) if whole else ""
-            yield '<td class="n">{}{}</td>'.format(escape(text), bar)
-        yield "</tr>"
-    yield "</tbody></table></section></section>"
+        rows.append([variant["id"]])
+        for _, text, name, total in COLUMNS:
+            part, whole = summary[name], summary.get(total)
+            known = part is not None and (whole != 0 or text == "{}")
+            rows[-1].append(tag('td class="n"', escape(text.format(part, whole)) if known else "–",
+                                bar(part, whole) if whole else ""))
+    labels = ["variante"] + [label for label, *_ in COLUMNS]
+    return tag('section id="variantes"', "<h2>Les variantes</h2>",
+               bullets("Attention : " + warning for warning in report["warnings"]),
+               tag(SCROLLED.format("Tableau des variantes"), table(labels, rows, ' class="n"')))
 
 
-def sign_of(fact: Mapping[str, Any]) -> Tuple[str, str]:
+def sign_of(fact: dict) -> Tuple[str, str]:
     """The (shape, word) of a fact's state."""
     return SIGNS[fact["loss"]["stage"]] if fact["loss"] else COVERED
 
 
-def draw_matrix(variants: Sequence[Mapping[str, Any]], linked: FrozenSet[int]) -> Iterator[str]:
+def draw_matrix(variants: list, linked: Iterable[int]) -> str:
     """Questions by variants: a mark for each fact, a shape and a word, linked to its detail."""
-    yield '<section id="matrice"><h2>La matrice</h2><section class="scroll" tabindex="0" aria-label="Questions et variantes">'
-    yield '<table><thead><tr><th scope="col">question</th>'
-    for variant in variants:
-        yield '<th scope="col">{}</th>'.format(escape(variant["id"]))
-    yield "</tr></thead><tbody>"
+    rows = []
     for number, question in enumerate(variants[0]["questions"]):
-        yield '<tr><th scope="row" class="id">{}</th>'.format(escape(question["id"]))
-        for rank, variant in enumerate(variants):
-            marks = ""
-            for fact in variant["questions"][number]["facts"]:
-                text = '<b aria-hidden="true">{}</b>{} <small>{}</small>'.format(*sign_of(fact), bdi(fact["id"]))
-                lost = " lost" if fact["loss"] else ""
-                marks += ('<a class="m{}" href="#d{}-{}">{}</a>'.format(lost, number, rank, text) if number in linked
-                          else '<span class="m{}">{}</span>'.format(lost, text))
-            yield '<td><div class="marks">{}</div></td>'.format(marks or '<span class="soft">sans preuve exigée</span>')
-        yield "</tr>"
-    yield "</tbody></table></section></section>"
+        rows.append([question["id"]])
+        for column, variant in enumerate(variants):
+            link = ' href="#d{}-{}"'.format(number, column) if number in linked else ""
+            marks = [draw_mark(fact, link) for fact in variant["questions"][number]["facts"]]
+            marks = marks or ['<span class="soft">sans preuve exigée</span>']
+            rows[-1].append(tag("td", tag('div class="marks"', *marks)))
+    matrix = table(["question"] + [variant["id"] for variant in variants], rows)
+    return tag('section id="matrice"', "<h2>La matrice</h2>",
+               tag(SCROLLED.format("Questions et variantes"), matrix))
 
 
-def draw_question(number: int, variants: Sequence[Mapping[str, Any]], budget: int, brief: bool) -> Iterator[str]:
-    """A question, and a fold for each variant: the strip, then the words; brief: only for those that lost a proof."""
-    question = variants[0]["questions"][number]
-    yield '<article aria-labelledby="q{}"><h3 id="q{}">{}</h3>'.format(number, number, escape(question["text"]))
-    yield '<p class="soft">{}</p>'.format(escape(question["id"]))
-    for rank, variant in enumerate(variants):
-        asked = variant["questions"][number]
-        lost = [fact for fact in asked["facts"] if fact["loss"]]
-        state = "preuves couvertes" if asked["facts"] and not lost else "sans réponse attendue" if not asked["answerable"] else ", ".join(
-            "{} : {}".format(fact["id"], STAGE[fact["loss"]["stage"]].label) for fact in lost)
+def draw_mark(fact: dict, link: str) -> str:
+    """A fact in the matrix; link is its attribute, if any."""
+    shape, word = sign_of(fact)
+    opening = '{} class="m{}"{}'.format("a" if link else "span", " lost" if fact["loss"] else "", link)
+    return tag(opening, tag('b aria-hidden="true"', shape), word, " ", tag("small", bdi(fact["id"])))
+
+
+def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) -> Iterator[str]:
+    """The questions that are detailed, by their numbers; brief: advice is given once."""
+    yield '<section id="trajets"><h2>Le trajet de chaque preuve</h2>'
+    yield tag("p", fr(
+        "Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le "
+        "budget. Plein : envoyé ; hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres "
+        "lettrés sont les preuves exigées. Les mots d'un document se comptent à partir de 0."))
+    left = len(variants[0]["questions"]) - len(detailed)
+    if left:
+        yield tag("p", fr("{} sans preuve perdue : dans la matrice seulement.", counted(left, "question")))
+    if brief:
+        lost = {name for variant in variants for name in variant["summary"]["losses"]}
+        yield bullets("Une preuve {} : {}".format(stage.label, stage.advice)
+                      for stage in STAGE.values() if stage.id in lost)
+    for number in detailed:
+        yield draw_question(number, variants, budget, brief)
+    yield "</section>"
+
+
+def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
+    """A question, and a fold for each variant: the strip, the words; brief: only where a proof was lost."""
+    asked, folds = variants[0]["questions"][number], []
+    for column, variant in enumerate(variants):
+        question = variant["questions"][number]
+        facts, hits = lettered(question["facts"]), shown_hits(variant, question)
+        lost = ", ".join("{} : {}".format(fact["id"], STAGE[fact["loss"]["stage"]].label)
+                         for fact in facts if fact["loss"])
+        state = fr(lost or ("preuves couvertes" if facts else "sans réponse attendue"))
+        place, name = 'id="d{}-{}"'.format(number, column), escape(variant["id"]) + " – "
         if brief and not lost:
-            yield '<p id="d{}-{}">{} – {}</p>'.format(number, rank, escape(variant["id"]), fr(state))
+            folds.append(tag("p " + place, name, state))
             continue
-        yield '<details{}><summary>{} – <span{}>{}</span></summary><div id="d{}-{}">'.format(
-            " open" if lost and not brief else "", escape(variant["id"]), ' class="lost"' if lost else "", fr(state), number, rank)
-        yield from draw_strip(variant, asked, budget, brief)
-        yield from draw_words(variant, asked, brief)
-        yield "</div></details>"
-    yield "</article>"
+        away = [(fact, *stand) for fact in facts for stand in places_away(variant, fact, hits)]
+        strip = draw_strip(hits, away, facts, budget, brief) if hits or away else tag(
+            "p", fr(NOTHING_FOUND[question["no_hits"]]))
+        folds.append(tag("details open" if lost and not brief else "details",
+                         tag("summary", name, tag('span class="lost"' if lost else "span", state)),
+                         tag("div " + place, strip, *draw_words(hits, facts, brief))))
+    return tag('article aria-labelledby="q{}"'.format(number),
+               tag('h3 id="q{}"'.format(number), escape(asked["text"])),
+               tag('p class="soft"', escape(asked["id"])), *folds)
 
 
-def letters(facts: Sequence[Mapping[str, Any]]) -> List[Tuple[str, Mapping[str, Any]]]:
-    """A, B, C… for the facts of a question."""
-    return [(chr(ord("A") + number) if number < 26 else str(number + 1), fact) for number, fact in enumerate(facts)]
+def lettered(facts: list) -> list:
+    """The facts of a question, with a letter each: A, B, C…"""
+    return [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
+            for number, fact in enumerate(facts)]
 
 
 def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
     """A box from word start to word end of a track that is scale words long."""
     left, width = (round(100 * words / scale, 1) or 0 for words in (start, end - start))
-    return '<i class="{}" style="left:{:g}%{}">{}</i>'.format(kind, left, ";width:{:g}%".format(width) if end > start else "", inside)
+    style = "left:{:g}%;width:{:g}%" if end > start else "left:{:g}%"
+    return '<i class="{}" style="{}">{}</i>'.format(kind, style.format(left, width), inside)
 
 
-def rows_of(variant: Mapping[str, Any], question: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """What the strip and the words show, in order: the hits; of another engine, what it sent, then what it found and left."""
+def track(label: str, drawn: str, told: str, kind: str = "") -> str:
+    """A label, and boxes on a line with the words that say the same."""
+    return tag('div class="row{}"'.format(kind), tag("span", bdi(label)),
+               tag('span role="img" aria-label="{}"'.format(fr(told)), drawn))
+
+
+def shown_hits(variant: dict, question: dict) -> list:
+    """The hits; of another engine, what it sent, then what it found and left."""
     hits = question["hits_before_budget"] or []
     if variant["chunking"] is not None:
         return hits
     found = {hit["passage"]: hit for hit in hits}
-    sent = {kept["passage"]: kept for kept in question["context"]}
-    return ([{**found.get(kept["passage"], kept), "rank": kept["rank"], "kept_words": kept["words"]} for kept in question["context"]]
-            + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in sent])
+    sent = [{**found.get(part["passage"], part), "rank": part["rank"], "kept_words": part["words"]}
+            for part in question["context"]]
+    names = {hit["passage"] for hit in sent}
+    return sent + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in names]
 
 
-def places_in(row: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]) -> List[Tuple[str, int, int]]:
-    """(letter, start, end) of the quotes in a row's passage, in its own words, those put before it counted."""
-    placed = []
-    for letter, fact in letters(facts):
-        start, end = max(fact["start"], row["start"]), min(fact["end"], row["end"])
-        if fact["document"] == row["document"] and start < end:
-            placed.append((letter, row["lead_words"] + start - row["start"], row["lead_words"] + end - row["start"]))
-    return placed
+def places_in(hit: dict, facts: list) -> List[tuple]:
+    """(letter, start, end) of the quotes in a passage, in its own words, those put before it counted."""
+    places, lead = [], hit["lead_words"] - hit["start"]
+    for fact in facts:
+        start, end = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
+        if fact["document"] == hit["document"] and start < end:
+            places.append((fact["letter"], lead + start, lead + end))
+    return places
 
 
-def draw_strip(variant: Mapping[str, Any], question: Mapping[str, Any], budget: int, brief: bool) -> Iterator[str]:
-    """The hits to scale, one after the other, the budget across them, and the passages where lost proofs really stand.
-
-    brief: passages without proof that follow one another share a line.
-    """
-    facts, rows = question["facts"], rows_of(variant, question)
-    away = [(letter, fact, *place) for letter, fact in letters(facts) for place in places_away(variant, fact, {row["passage"] for row in rows})]
-    scale = max([budget, sum(row["words"] for row in rows)] + [end - start for _, _, _, start, end in away])
-    if not rows and not away:
-        yield "<p>{}</p>".format(fr(NOTHING_FOUND[question["no_hits"]]))
-        return
-    yield '<figure><div class="strip" style="--budget:{:g}%">'.format(round(100 * budget / scale, 1))
-    tag = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale, fr("budget : {}".format(counted(budget, "mot"))))
-    yield '<div class="row first"><span></span><span>{}</span></div>'.format(tag)
-    before, group = 0, []
-    for row in rows + [None]:
-        if group and (row is None or not brief or places_in(row, facts) or places_in(group[-1], facts)):
-            yield draw_passages(group, before, scale, facts)
-            before, group = before + sum(each["words"] for each in group), []
-        group.append(row)
-    for letter, fact, label, start, end in away:
-        place = max(0, fact["start"] - start), min(end, fact["end"]) - start
-        told = "{}, mots {} à {}".format(letter, start + place[0], start + place[1] - 1)
-        yield draw_row(label, box("away", 0, end - start, scale) + box("q", *place, scale, "<b>{}</b>".format(letter)), told, " away-row")
-    caption = " ".join("<span>{}</span>".format(fr("{} : {}, {}".format(letter, fact["id"], sign_of(fact)[1]))) for letter, fact in letters(facts))
-    yield "</div><figcaption>{}</figcaption></figure>".format(caption)
-
-
-def draw_passages(group: Sequence[Mapping[str, Any]], before: int, scale: int, facts: Sequence[Mapping[str, Any]]) -> str:
-    """A row of the strip: one passage, or several without proof; before is the number of words ahead of it."""
-    words, kept = sum(row["words"] for row in group), sum(row["kept_words"] for row in group)
-    boxes = box("kept", before, before + kept, scale) if kept else ""
-    boxes += box("cut", before + kept, before + words, scale) if kept < words else ""
-    told = ["{}, {}".format(counted(kept, "mot envoyé"), counted(words - kept, "coupé"))]
-    first = group[0]["start"] - group[0]["lead_words"]  # told as in the JSON: words of the document, from 0
-    for letter, start, end in places_in(group[0], facts):
-        boxes += box("q", before + start, before + end, scale, "<b>{}</b>".format(letter))
-        told.append("{}, mots {} à {}".format(letter, first + start, first + end - 1))
-    label = "{} · {} · {}".format(group[0]["rank"], group[0]["passage"], counted(words, "mot")) if len(group) == 1 else "{} à {} · {}".format(
-        group[0]["rank"], group[-1]["rank"], counted(words, "mot"))
-    return draw_row(label, boxes, " ; ".join(told))
-
-
-def draw_row(label: str, boxes: str, told: str, kind: str = "") -> str:
-    """A label, and a track of boxes with the words that say the same."""
-    return '<div class="row{}"><span>{}</span><span role="img" aria-label="{}">{}</span></div>'.format(kind, bdi(label), fr(told), boxes)
-
-
-def places_away(variant: Mapping[str, Any], fact: Mapping[str, Any], found: Iterable[str]) -> Iterator[Tuple[str, int, int]]:
+def places_away(variant: dict, fact: dict, hits: list) -> Iterator[tuple]:
     """(label, start, end) of the passages, not among the hits, where a lost proof really stands."""
-    loss = fact["loss"] or {}
-    told = loss.get("pieces", [{"passage": loss["passage"], "rank": loss.get("rank")}] if "passage" in loss else [])
-    for each in told:
-        document, _, number = each["passage"].rpartition("#")
-        if each["passage"] not in found and variant["passages"] and number.isdigit():
+    loss, found = fact["loss"] or {}, {hit["passage"] for hit in hits}
+    for piece in loss.get("pieces", [loss] if "passage" in loss else []):
+        name, rank = piece["passage"], piece.get("rank")
+        document, _, number = name.rpartition("#")
+        if name not in found and variant["passages"] and number.isdigit():
             start, end = variant["passages"][document][int(number) - 1]
-            rank = "rang {}".format(each["rank"]) if each["rank"] else "sans rang"
-            yield "{} · {} · {}".format(rank, each["passage"], counted(end - start, "mot")), start, end
+            rank = "rang {}".format(rank) if rank else "sans rang"
+            yield "{} · {} · {}".format(rank, name, counted(end - start, "mot")), start, end
 
 
-def draw_words(variant: Mapping[str, Any], question: Mapping[str, Any], brief: bool) -> Iterator[str]:
-    """What was sent, its quotes marked, what the budget cut greyed, and each loss in a sentence with what to try next.
+def draw_strip(hits: list, away: list, facts: list, budget: int, brief: bool) -> str:
+    """The hits to scale, the budget, the passages away; brief: those without proof share a line."""
+    scale = max([budget, sum(hit["words"] for hit in hits)] + [end - start for *_, start, end in away])
+    limit = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale,
+                fr("budget : {}", counted(budget, "mot")))
+    tracks, before, group = [tag('div class="row first"', "<span></span>", tag("span", limit))], 0, []
+    for hit, after in zip(hits, [*hits[1:], None]):
+        group.append(hit)
+        if not brief or after is None or places_in(hit, facts) or places_in(after, facts):
+            tracks.append(draw_passages(group, before, scale, facts))
+            before, group = before + sum(hit["words"] for hit in group), []
+    for fact, label, start, end in away:
+        first, last = max(start, fact["start"]), min(end, fact["end"])
+        quote = box("q", first - start, last - start, scale, tag("b", fact["letter"]))
+        tracks.append(track(label, box("away", 0, end - start, scale) + quote,
+                            "{}, mots {} à {}".format(fact["letter"], first, last - 1), " away-row"))
+    legend = [tag("span", fr("{} : {}, {}", fact["letter"], fact["id"], sign_of(fact)[1])) for fact in facts]
+    strip = 'div class="strip" style="--budget:{:g}%"'.format(round(100 * budget / scale, 1))
+    return tag("figure", tag(strip, *tracks), tag("figcaption", " ".join(legend)))
 
-    brief: only the words around the quotes.
-    """
-    facts, room = question["facts"], SHOWN_WORDS
-    for row in rows_of(variant, question):
-        places = [(start, end) for _, start, end in places_in(row, facts)]
-        shown_words = min(row["words"], row["kept_words"] + room)
-        room -= shown_words - row["kept_words"]
-        around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places] if brief else [(0, shown_words)]
+
+def draw_passages(group: list, before: int, scale: int, facts: list) -> str:
+    """A line of the strip, after some words: one passage, or several without proof."""
+    hit, words, sent = group[0], *(sum(hit[name] for hit in group) for name in ("words", "kept_words"))
+    drawn = box("kept", before, before + sent, scale) if sent else ""
+    drawn += box("cut", before + sent, before + words, scale) if sent < words else ""
+    told = "{}, {}".format(counted(sent, "mot envoyé"), counted(words - sent, "coupé"))
+    first = hit["start"] - hit["lead_words"]  # told as in the JSON: words of the document, from 0
+    for letter, start, end in places_in(hit, facts):
+        drawn += box("q", before + start, before + end, scale, tag("b", letter))
+        told += " ; {}, mots {} à {}".format(letter, first + start, first + end - 1)
+    name = "· " + hit["passage"] if len(group) == 1 else "à {}".format(group[-1]["rank"])
+    return track("{} {} · {}".format(hit["rank"], name, counted(words, "mot")), drawn, told)
+
+
+def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
+    """What was sent (brief: around the quotes), then each loss in a sentence, and what to try."""
+    room = SHOWN_WORDS
+    for hit in hits:
+        places = [(start, end) for _, start, end in places_in(hit, facts)]
+        shown_words = min(hit["words"], hit["kept_words"] + room)
+        room -= shown_words - hit["kept_words"]
+        around = [(0, shown_words)]
+        if brief:
+            around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
         around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
         if around:
-            yield '<p class="words" dir="auto"><span class="lab">{}</span>\n{}</p>'.format(
-                bdi("{} · {}".format(row["rank"], row["passage"])), mark_words(row, places, around))
+            label = tag('span class="lab"', bdi("{} · {}".format(hit["rank"], hit["passage"])))
+            yield tag('p class="words" dir="auto"', label, "\n", mark_words(hit, places, around))
     for fact in facts:
         if fact["loss"]:
             stage = STAGE[fact["loss"]["stage"]]
-            yield '<p><span class="lost">{}</span> «\u00a0<bdi>{}</bdi>\u00a0»{}</p>'.format(
-                fr("{} : {} ({}).".format(fact["id"], stage.label, detail_of(fact["loss"]))), escape(fact["quote"]),
-                "" if brief else "<br>" + fr(stage.advice))
+            sentence = fr("{} : {} ({}).", fact["id"], stage.label, detail_of(fact["loss"]))
+            yield tag("p", tag('span class="lost"', sentence), " «\u00a0", bdi(fact["quote"]), "\u00a0»",
+                      "" if brief else "<br>" + fr(stage.advice))
 
 
-def mark_words(row: Mapping[str, Any], places: Sequence[Tuple[int, int]], around: Sequence[Tuple[int, int]]) -> str:
-    """The words of a passage that stand in around: quotes marked, those beyond the budget greyed; what is left out is counted."""
-    words, kept = list(WORD.finditer(row["text"])), row["kept_words"]
-    limits = {0, len(words), min(kept, len(words))} | {min(limit, len(words)) for pair in [*places, *around] for limit in pair}
-    text, edges, left = "", sorted(limits), 0
-    for start, end in zip(edges, edges[1:]):
-        if not any(first <= start < last for first, last in around):
+def mark_words(hit: dict, places: List[tuple], around: List[tuple]) -> str:
+    """The words around some places, quotes marked, the budget's cut greyed; others are counted."""
+    def within(pairs):
+        return any(first <= start < last for first, last in pairs)
+    words, sent = list(WORD.finditer(hit["text"])), hit["kept_words"]
+    limits = sorted({min(limit, len(words)) for limit in {0, sent, len(words)}.union(*places, *around)})
+    text, left = "", 0
+    for start, end in zip(limits, limits[1:]):
+        if not within(around):
             left += end - start
             continue
-        text += left_out(left) if left else row["text"][words[start - 1].end():words[start].start()] if start else ""
-        part, left = escape(row["text"][words[start].start():words[end - 1].end()]), 0
-        part = "<mark>{}</mark>".format(part) if any(first <= start < last for first, last in places) else part
-        text += '<span class="off">{}</span>'.format(part) if start >= kept else part
+        if start:
+            text += left_out(left) if left else hit["text"][words[start - 1].end():words[start].start()]
+        part, left = escape(hit["text"][words[start].start():words[end - 1].end()]), 0
+        part = tag("mark", part) if within(places) else part
+        text += tag('span class="off"', part) if start >= sent else part
     return text + (left_out(left) if left else "")
 
 
 def left_out(words: int) -> str:
     """`… 191 mots …`, in the place of words that are not shown."""
-    return ' <span class="off">{}</span> '.format(fr("… {} …".format(counted(words, "mot"))))
+    return " {} ".format(tag('span class="off"', fr("… {} …", counted(words, "mot"))))
 
 
-def draw_documents(documents: Sequence[Mapping[str, Any]], variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def draw_documents(documents: list, variants: list) -> Iterator[str]:
     """Each document as a line of its words: the limits of each variant above, quotes below."""
-    yield '<section id="documents"><h2>Les documents</h2><p>{}</p>'.format(
-        fr("Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des passages, les cadres les preuves ; "
-           "celles qu'une limite coupe sont soulignées sur la ligne de la variante."))
-    quotes: Dict[str, Dict[Tuple[int, int, str], None]] = {}
-    for question in (question for variant in variants[:1] for question in variant["questions"]):
+    yield '<section id="documents"><h2>Les documents</h2>'
+    yield tag("p", fr(
+        "Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des "
+        "passages, les cadres les preuves ; celles qu'une limite coupe sont soulignées sur la ligne de la "
+        "variante."))
+    quotes: Dict[str, set] = {document["id"]: set() for document in documents}
+    for question in variants[0]["questions"]:
         for fact in question["facts"]:
-            for each in fact.get("alternatives", [fact]):
-                quotes.setdefault(each["document"], {})[each["start"], each["end"], fact["id"]] = None
+            for quote in fact.get("alternatives", [fact]):
+                quotes[quote["document"]].add((quote["start"], quote["end"], fact["id"]))
     for document in documents:
-        yield from draw_document(document, sorted(quotes.get(document["id"], ())), [variant for variant in variants if variant["passages"] is not None])
+        yield draw_document(document, sorted(quotes[document["id"]]), variants)
     yield "</section>"
 
 
-def draw_document(document: Mapping[str, Any], quotes: Sequence[Tuple[int, int, str]], variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def draw_document(document: dict, quotes: List[tuple], variants: list) -> str:
     """One document: quotes are (start, end, fact id)."""
-    total = document["words"]
-    yield '<h3>{}</h3><p class="soft">{}</p><figure>'.format(bdi(document["id"]), fr("{}, {}".format(counted(total, "mot"), counted(len(quotes), "preuve"))))
-    broken: Dict[Tuple[str, str], List[str]] = {}
+    name, total, proofs = document["id"], document["words"], counted(len(quotes), "preuve")
+    tracks, broken = [], {}
     for variant in variants:
-        limits, split = cut_quotes(variant["passages"][document["id"]], quotes)
-        for start, end, id, where in split:
-            broken.setdefault((id, where), []).append(variant["id"])
-        under = "".join(box("p", start, end, total) for start, end, _, _ in split)
-        told = "{}, limites aux mots {}".format(counted(len(limits) - 1, "passage"), ", ".join(map(str, limits[:20])) + (", …" if len(limits) > 20 else ""))
-        yield draw_row(variant["id"], draw_path("M{} 6v20", limits, total) + under, told)
+        if variant["passages"] is not None:
+            limits, split = cut_quotes(variant["passages"][name], quotes)
+            for _, _, fact, where in split:
+                broken.setdefault((fact, where), []).append(variant["id"])
+            told = "{}, limites aux mots {}".format(
+                counted(len(limits) - 1, "passage"), ", ".join(map(str, limits[:TOLD_LIMITS])))
+            tracks.append(track(variant["id"], draw_limits(limits, total) + boxes("p", split, total),
+                                told + (", …" if len(limits) > TOLD_LIMITS else "")))
     if len(quotes) > DRAWN_QUOTES:
-        yield draw_row("les preuves", "".join(box("o", start, end, total) for start, end, _ in quotes), counted(len(quotes), "preuve"))
-    for start, end, id in quotes if len(quotes) <= DRAWN_QUOTES else ():
-        yield draw_row("{} · {}–{}".format(id, start, end - 1), box("q", start, end, total), "mots {} à {}".format(start, end - 1))
-    yield "</figure>"
-    if broken:
-        more = len(broken) - DRAWN_QUOTES
-        yield "<ul>{}{}</ul>".format("".join("<li>{}</li>".format(fr("{} : {} par {}.".format(id, where, ", ".join(ids))))
-                                             for (id, where), ids in islice(broken.items(), DRAWN_QUOTES)),
-                                     "<li>{}</li>".format(fr("et {}.".format(counted(more, "autre")))) if more > 0 else "")
+        tracks.append(track("les preuves", boxes("o", quotes, total), proofs))
+    else:
+        tracks += [track("{} · {}–{}".format(fact, start, end - 1), box("q", start, end, total),
+                         "mots {} à {}".format(start, end - 1)) for start, end, fact in quotes]
+    sentences = ["{} : {} par {}.".format(*pair, ", ".join(names)) for pair, names in broken.items()]
+    if len(sentences) > DRAWN_QUOTES:
+        sentences[DRAWN_QUOTES:] = ["et {}.".format(counted(len(sentences) - DRAWN_QUOTES, "autre"))]
+    return tag("h3", bdi(name)) + tag('p class="soft"', fr("{}, {}", counted(total, "mot"), proofs)) + tag(
+        "figure", *tracks) + bullets(sentences)
 
 
-def cut_quotes(passages: Sequence[Sequence[int]], quotes: Iterable[Tuple[int, int, str]]) -> Tuple[List[int], List[Tuple[int, int, str, str]]]:
-    """(limits of the passages, [(start, end, fact id, where it is cut, in French)] of the quotes that no passage holds whole)."""
-    limits, starts = sorted({limit for passage in passages for limit in passage}), [first for first, _ in passages]
-    split = []
-    for start, end, id in quotes:
+def boxes(kind: str, quotes: List[tuple], total: int) -> str:
+    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
+
+
+def cut_quotes(passages: list, quotes: List[tuple]) -> Tuple[List[int], List[tuple]]:
+    """The limits of the passages, and the quotes that none holds whole: (start, end, fact id, where cut)."""
+    limits = sorted({limit for pair in passages for limit in pair})
+    starts, split = [start for start, _ in passages], []
+    for start, end, name in quotes:
         inside = limits[bisect_right(limits, start):bisect_left(limits, end)]
-        at = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
-        if not at or passages[at - 1][1] < end:
-            split.append((start, end, id, "coupée au mot {}".format(inside[0]) if inside else "laissée de côté, ou coupée dans un mot,"))
+        before = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
+        if not before or passages[before - 1][1] < end:
+            split.append((start, end, name, "coupée au mot {}".format(inside[0]) if inside else
+                          "laissée de côté, ou coupée dans un mot,"))
     return limits, split
 
 
-def draw_path(step: str, places: Iterable[int], scale: int) -> str:
-    """One stroke at each place of a track."""
-    return ('<svg viewBox="0 0 1000 32" preserveAspectRatio="none" aria-hidden="true"><path d="{}" fill="none" vector-effect="non-scaling-stroke"/>'
-            '</svg>').format("".join(step.format(round(1000 * place / scale, 1)) for place in places))
+def draw_limits(limits: Iterable[int], total: int) -> str:
+    """One stroke at each limit of a document."""
+    strokes = "".join("M{} 6v20".format(round(1000 * limit / total, 1)) for limit in limits)
+    return tag('svg viewBox="0 0 1000 32" preserveAspectRatio="none" aria-hidden="true"',
+               '<path d="{}" fill="none" vector-effect="non-scaling-stroke"/>'.format(strokes))
 
 
-def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+def draw_citations(report: dict, title: str) -> Iterator[str]:
     """Three fractions as bars, then the claims by verdict, each citation with its status."""
-    yield '<header><h1>{}</h1><dl><dt>Empreinte</dt><dd>{}</dd><dt>Atelier</dt><dd>{}</dd></dl></header><main id="contenu">'.format(
-        escape(citations["file"]), escape(citations["sha256"]), escape(report["atelier"]))
-    yield '<section><h2>Trois fractions</h2><table><tbody>'
-    for key, label in FRACTIONS:
-        part, whole = citations[key]["numerator"], citations[key]["denominator"]
-        yield '<tr><th scope="row">{}</th><td class="n">{}<span class="bar"><i style="width:{:.1f}%"></i></span></td></tr>'.format(
-            fr(label), escape(citations[key]["fraction"]), 100 * part / whole if whole else 0)
+    citations = report["citations"]
+    yield draw_header(title, "", {"Empreinte": citations["sha256"], "Atelier": report["atelier"]})
+    yield '<main id="contenu"><section><h2>Trois fractions</h2><table><tbody>'
+    for name, label in FRACTIONS:
+        figure = citations[name]
+        yield tag("tr", tag('th scope="row"', fr(label)), tag(
+            'td class="n"', escape(figure["fraction"]), bar(figure["numerator"], figure["denominator"])))
     yield "</tbody></table></section>"
     for verdict, label in CLAIMS.items():
-        claims = [claim for claim in citations["claims"] if claim["verdict"] == verdict]
-        yield "<section><h2>{}</h2>".format(fr("{} : {}".format(label, len(claims))))
-        if claims:
-            yield '<table><thead><tr><th scope="col">affirmation</th><th scope="col">citations</th></tr></thead><tbody>'
-            for claim in claims:
-                told = [fr("{} : {}, {}{}".format(each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]],
-                                                 ", répétée" if each["duplicate"] else "")) for each in claim["citations"]]
-                yield '<tr><th scope="row" class="id">{}</th><td class="id">{}</td></tr>'.format(escape(claim["id"]), "<br>".join(told) or "sans citation")
-            yield "</tbody></table>"
-        yield "</section>"
+        rows = [draw_claim(claim) for claim in citations["claims"] if claim["verdict"] == verdict]
+        yield tag("section", tag("h2", fr("{} : {}", label, len(rows))),
+                  table(("affirmation", "citations"), rows) if rows else "")
     yield "</main>"
+
+
+def draw_claim(claim: dict) -> List[str]:
+    """Its line of the table."""
+    told = [fr("{} : {}, {}{}", cited["passage"], STATUSES[cited["status"]], RELATIONS[cited["relation"]],
+               ", répétée" if cited["duplicate"] else "") for cited in claim["citations"]]
+    return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
 
 
 # --- 17. Guards: the thirteen of --self-test ------------------------------------------------------
@@ -3088,15 +3160,14 @@ GUARD_CASE = {
 
 
 def read_guard_case(**added: List[dict]) -> Case:
-    """The small sound case of the guards, with more documents, facts or questions."""
+    """The case of the guards, with more documents, facts or questions."""
     case = {name: members + added.get(name, []) for name, members in GUARD_CASE.items()}
     return read_case(json.dumps(case).encode("utf-8"), "", lambda path: b"")
 
 
 def verdicts(document: str, *sent: Tuple[int, int]) -> List[Any]:
     """[rule covered, exception covered, complete] when these words of a document are sent."""
-    case = read_guard_case()
-    spans = [Span(document, *words) for words in sent]
+    case, spans = read_guard_case(), [Span(document, *words) for words in sent]
     covered = [not missing_spans(fact.quotes[0].span, spans) for fact in case.facts.values()]
     return covered + [is_complete(case.questions[0], covered)]
 
@@ -3159,7 +3230,7 @@ GUARDS = (  # the sentence to defend, what is tried, what must come, worked by h
 
 
 def run_guards() -> Tuple[List[str], int]:
-    """The lines to print and the number of failures; a crash is a failure, and so is having no guard."""
+    """The lines to print and the number of failures; a crash is one, and so is having no guard."""
     lines, failures = [], 0
     for number, (sentence, attempt, expected) in enumerate(GUARDS, 1):
         try:
@@ -3177,25 +3248,26 @@ def run_guards() -> Tuple[List[str], int]:
 
 # --- 18. Command: the only file access, the only printing, the only exit codes --------------------
 
-OPTIONS = (  # name, what it takes (nothing: a flag), whether it may be repeated, help
-    ("--case", "FICHIER", False, "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
-    ("--output", "FICHIER", False, "écrit aussi le rapport JSON ; « - » : sur la sortie standard"),
-    ("--html", "FICHIER", False, "dessine aussi la page"),
-    ("--from", "RAPPORT", False, "avec --html : dessine un rapport déjà écrit"),
-    ("--export", "FICHIER", False, "écrit les passages de chaque variante, en JSON par ligne"),
-    ("--contexts", "FICHIER", True, "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
-    ("--require", "ID", True, "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
-    ("--baseline", "RAPPORT", False, "compare à un rapport antérieur"),
-    ("--citations", "FICHIER", False, "juge les citations d'un registre ; sans cas"),
-    ("--self-test", None, False, "exécute les treize contrôles de l'évaluateur"),
-    ("--version", None, False, "affiche la version"),
-    ("-h --help", None, False, "affiche cette aide"),
+OPTIONS = (  # names, what it takes (nothing: a flag), help
+    ("--case", "FICHIER", "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
+    ("--output", "FICHIER", "écrit aussi le rapport JSON ; « - » : sur la sortie standard"),
+    ("--html", "FICHIER", "dessine aussi la page"),
+    ("--from", "RAPPORT", "avec --html : dessine un rapport déjà écrit"),
+    ("--export", "FICHIER", "écrit les passages de chaque variante, en JSON par ligne"),
+    ("--contexts", "FICHIER", "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
+    ("--require", "ID",
+     "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
+    ("--baseline", "RAPPORT", "compare à un rapport antérieur"),
+    ("--citations", "FICHIER", "juge les citations d'un registre ; sans cas"),
+    ("--self-test", None, "exécute les treize contrôles de l'évaluateur"),
+    ("--version", None, "affiche la version"),
+    ("-h --help", None, "affiche cette aide"),
 )
 
 
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
-        super().__init__(prog, max_help_position=20, width=79)  # a width given spares argparse a costly import
+        super().__init__(prog, max_help_position=20, width=79)  # a width given spares a costly import
 
     def add_usage(self, usage, actions, groups, prefix=None):
         super().add_usage(usage, actions, groups, "usage : ")
@@ -3206,46 +3278,45 @@ class FrenchParser(argparse.ArgumentParser):
         """argparse knows two faults of these options; unknown ones are told by parse_arguments."""
         option = re.search("--[a-z-]+", message)
         problem = "n'attend pas de valeur." if "explicit argument" in message else "attend une valeur."
-        raise AtelierError("L'option {} {} Voyez --help.".format(option.group() if option else message, problem))
+        raise AtelierError("L'option {} {} Voyez --help.".format(option.group() if option else "", problem))
 
 
 def make_parser() -> FrenchParser:
     parser = FrenchParser(
         prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
-        description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au budget de "
-                    "mots et, sinon, à quelle étape il s'est perdu.",
-        epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, FTS5 absent ou "
-               "sortie impossible à écrire ; 3 exigence non tenue (--require) ; 130 interrompu.")
+        description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au "
+                    "budget de mots et, sinon, à quelle étape il s'est perdu.",
+        epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, "
+               "FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; "
+               "130 interrompu.")
     group = parser.add_argument_group("options ")
-    for names, taken, _, told in OPTIONS:
+    for names, taken, told in OPTIONS:
         kind = {"action": "append", "metavar": taken} if taken else {"action": "store_true"}
         group.add_argument(*names.split(), help=told, **kind)
     return parser
 
 
 def parse_arguments(argv: Sequence[str]) -> Dict[str, Any]:
-    """{option: value}: a text, a list for one that may be repeated, or True; those that are given.
-
-    AtelierError tells the first one that is unknown or ill used.
-    """
+    """{option: value} of those given: a text, a list when it may be repeated, or True."""
     parsed, unknown = make_parser().parse_known_args(argv)
-    options = {"--" + name.replace("_", "-"): value for name, value in vars(parsed).items() if value not in (None, False)}
-    if unknown and not unknown[0].startswith("-") and "--case" not in options:
-        raise AtelierError("{} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {}.".format(
-            shown(unknown[0]), '"{}"'.format(unknown[0]) if " " in unknown[0] else unknown[0]))
-    if unknown:
-        known = [name for names, _, _, _ in OPTIONS for name in names.split()]
-        raise AtelierError("L'option {} est inconnue. {}".format(shown(unknown[0]), suggestion(unknown[0], known)))
-    for name, taken, repeatable, _ in OPTIONS:
-        if taken and not repeatable and name in options:
-            if len(options[name]) > 1:
+    options = {"--" + name.replace("_", "-"): value for name, value in vars(parsed).items() if value}
+    for name in unknown:
+        if "--case" not in options and not name.startswith("-"):
+            raise AtelierError("{} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {}.".format(
+                shown(name), '"{}"'.format(name) if " " in name else name))
+        known = [name for names, _, _ in OPTIONS for name in names.split()]
+        raise AtelierError("L'option {} est inconnue. {}".format(shown(name), suggestion(name, known)))
+    for name, values in options.items():
+        if isinstance(values, list) and name not in ("--contexts", "--require"):
+            if len(values) > 1:
                 raise AtelierError("L'option {} est donnée deux fois ; gardez-en une.".format(name))
-            options[name] = options[name][0]
+            options[name] = values[0]
     used = set(options)
-    if "--self-test" in used and used != {"--self-test"}:
+    if "--self-test" in used and len(used) > 1:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
     if "--citations" in used and not used <= {"--citations", "--output", "--html"}:
-        raise AtelierError("--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
+        raise AtelierError(
+            "--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
     if "--from" in used and used != {"--from", "--html"}:
         raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
@@ -3269,20 +3340,24 @@ def read_lines(path: str, option: str = "--contexts") -> Iterator[bytes]:
 
 
 class Folder:
-    """Reads the documents that stand under the folder of a file, and remembers which files they were."""
+    """Reads what stands under the folder of a file, and remembers which files it read."""
 
     def __init__(self, path: str):
         self.path = os.path.realpath(os.path.dirname(path))
         self.files: List[str] = []
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file by its path relative to the folder; AtelierError (a sentence without file) else."""
+        """The bytes of a file, named from the folder; AtelierErrors do not know its name."""
         if CONTROL.search(name):
             raise AtelierError("chemin invalide ; séparez les dossiers par « / ».")
-        path = os.path.realpath(os.path.join(self.path, name))
         if os.path.isabs(name):
             raise AtelierError("chemin absolu ; donnez-le depuis le dossier du fichier qui le nomme.")
-        if not self.holds(path):
+        path = os.path.realpath(os.path.join(self.path, name))
+        try:
+            inside = os.path.commonpath([self.path, path]) == self.path
+        except ValueError:  # on Windows, another drive
+            inside = False
+        if not inside:
             raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         if os.path.exists(path) and not os.path.isfile(path):
             raise AtelierError("ce n'est pas un fichier ordinaire ; donnez un fichier de texte.")
@@ -3293,21 +3368,18 @@ class Folder:
         except OSError as error:
             raise AtelierError("{} ; vérifiez le chemin.".format(os_problem(error))) from None
 
-    def holds(self, path: str) -> bool:
-        try:
-            return os.path.commonpath([self.path, path]) == self.path
-        except ValueError:  # on Windows, another drive
-            return False
+
+DESCRIPTOR = re.compile(r"/dev/std(in|out|err)|/(?:dev|proc/\w+)/fd/(\d+)")
 
 
 def named_descriptor(path: str) -> Optional[int]:
-    """The open descriptor that a path names, through links or not: `-` and /dev/stdout give 1."""
+    """The open descriptor that a path names, perhaps by links: `-` and /dev/stdout give 1."""
     if path == "-":
         return 1
     for _ in range(40):
-        match = re.fullmatch(r"/dev/(std(?:in|out|err))|/(?:dev|proc/self|proc/\d+)/fd/(\d+)", os.path.abspath(path))
+        match = DESCRIPTOR.fullmatch(os.path.abspath(path))
         if match:
-            return int(match.group(2)) if match.group(2) else ("stdin", "stdout", "stderr").index(match.group(1))
+            return int(match.group(2) or ("in", "out", "err").index(match.group(1)))
         if not os.path.islink(path):
             break
         path = os.path.join(os.path.dirname(path), os.readlink(path))
@@ -3323,56 +3395,44 @@ def goes_to(stream: Any, path: str) -> bool:
 
 
 def descriptor_of(path: str) -> Optional[int]:
-    """The descriptor to write a path through: the one that it names, or 1 for the file where standard output goes."""
+    """The descriptor that a path names, or 1 for the file where standard output goes."""
     named = named_descriptor(path)
     return 1 if named is None and goes_to(sys.stdout, path) else named
 
 
-def check_outputs(options: Mapping[str, Any], inputs: Sequence[str]) -> None:
-    """Refuse, before any work, outputs that would destroy an input or one another, or that cannot be written."""
-    checked: List[str] = []
-    for option in ("--output", "--html", "--export"):
-        if option in options:
-            path = options[option]
-            try:
-                problem = find_problem(path, inputs, checked)
-            except ValueError:
-                path, problem = shown(path), "chemin invalide ; donnez un autre nom."
-            if problem:
-                raise AtelierError("{} : {}".format(path or option, problem))
-            checked.append(path)
+def check_outputs(options: dict, inputs: Sequence[str]) -> None:
+    """Refuse, before any work, outputs that would destroy something or that cannot be written."""
+    given = [(option, options[option]) for option in ("--output", "--html", "--export") if option in options]
+    for number, (option, path) in enumerate(given):
+        problem = find_problem(path, inputs, [earlier for _, earlier in given[:number]])
+        if problem:
+            raise AtelierError("{} : {}".format(path or option, problem))
 
 
 def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str:
-    """Why an output is refused, and the mend; empty when it is not.  ValueError: the system has no such path."""
-    target = os.path.realpath(path)
+    """Why an output is refused, with the mend; empty when it is not."""
+    if not path or "\0" in path:
+        return "chemin {} ; donnez un nom de fichier.".format("invalide" if path else "vide")
+    target, descriptor = os.path.realpath(path), descriptor_of(path)
     folder = os.path.dirname(target)
-    if not path:
-        return "chemin vide ; donnez un nom de fichier."
-    if any(same_output(path, other) for other in others):
+    if any(descriptor == descriptor_of(other) and (descriptor or same_file(path, other)) for other in others):
         return "deux sorties ne peuvent avoir le même nom ; changez-en une."
     if path != "-" and os.path.isfile(target) and any(same_file(target, source) for source in inputs):
         return "c'est un fichier d'entrée ; donnez un autre nom."
     if named_descriptor(path) is not None:
         return ""
-    if goes_to(sys.stderr, target):
+    if goes_to(sys.stderr, path):
         return "la sortie d'erreur y va déjà ; donnez un autre nom."
     if os.path.isdir(target):
         return "c'est un dossier ; donnez un nom de fichier."
     if os.path.islink(target):
         return "liens en boucle ; donnez un autre nom."
-    if os.path.exists(folder) and not os.path.isdir(folder):
-        return "un élément du chemin n'est pas un dossier."
-    if not os.path.exists(folder):
-        return "le dossier n'existe pas ; créez-le."
+    if not os.path.isdir(folder):
+        return ("un élément du chemin n'est pas un dossier." if os.path.exists(folder)
+                else "le dossier n'existe pas ; créez-le.")
     if os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
         return "fichier en lecture seule ; donnez un autre nom."
     return ""
-
-
-def same_output(path: str, other: str) -> bool:
-    descriptors = descriptor_of(path), descriptor_of(other)
-    return descriptors[0] == descriptors[1] and (descriptors[0] is not None or same_file(path, other))
 
 
 def same_file(path: str, other: str) -> bool:
@@ -3383,19 +3443,20 @@ def same_file(path: str, other: str) -> bool:
 
 
 class Outputs:
-    """Files on their way: all written beside their targets, then all put in their places; what is left is removed."""
+    """Files on their way: written beside their targets, put in their places together, else removed."""
 
     def __init__(self):
         self.staged: List[Tuple[str, str, str]] = []  # (path as given, temporary file, target)
 
     def write(self, texts: Mapping[str, Iterable[str]]) -> None:
-        """Write {path: pieces of a text} in UTF-8; no file is replaced before each text is whole.
+        """Write {path: pieces of a text} in UTF-8; no file is replaced before every text is whole.
 
-        A device or a pipe is written to, never replaced.
+        What is open already, or is no regular file, is written to, never replaced.
         """
         path = ""
         try:
-            streams = [path for path in texts if is_stream(path)]
+            streams = [path for path in texts if descriptor_of(path) is not None
+                       or os.path.exists(path) and not os.path.isfile(path)]
             for path in texts:
                 if path not in streams:
                     self.stage(path, texts[path])
@@ -3404,20 +3465,22 @@ class Outputs:
             for path, temporary, target in self.staged:
                 os.replace(temporary, target)
         except OSError as error:
-            others = ["Autres sorties : {}.".format(self.outcome())] if len(texts) > 1 else []
-            raise AtelierError("{} : {} ; cette sortie n'est pas écrite.".format(
-                "sortie standard" if descriptor_of(path) == 1 else path, os_problem(error)), *others) from None
+            raise AtelierError("{} : {} ; cette sortie n'est pas écrite{}.".format(
+                "sortie standard" if descriptor_of(path) == 1 else path, os_problem(error),
+                " ({})".format(self.outcome()) if len(texts) > 1 else "")) from None
 
     def stage(self, path: str, pieces: Iterable[str]) -> None:
-        """Write a text beside its target, under a name that nobody else has, with the target's mode."""
+        """Write a text beside its target, in a file of its own, with the mode that it must have."""
         from tempfile import mkstemp
         target = os.path.realpath(path)
         descriptor, temporary = mkstemp(".tmp", ".atelier-", os.path.dirname(target))
         self.staged.append((path, temporary, target))
-        with os.fdopen(descriptor, "wb") as file:
+        with open(descriptor, "wb") as file:
             write_pieces(file, pieces)
+        mask = os.umask(0)
+        os.umask(mask)
         try:
-            os.chmod(temporary, mode_of(target))
+            os.chmod(temporary, os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~mask)
         except PermissionError:
             pass  # a file system without modes
 
@@ -3432,54 +3495,31 @@ class Outputs:
                 os.remove(temporary)
 
 
-def is_stream(path: str) -> bool:
-    """Whether what stands there is no regular file, or is already open."""
-    return descriptor_of(path) is not None or os.path.exists(path) and not os.path.isfile(path)
-
-
-def mode_of(target: str) -> int:
-    """The mode of a file, or the one that a new file would get."""
-    if os.path.exists(target):
-        return os.stat(target).st_mode & 0o7777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
 def write_stream(path: str, pieces: Iterable[str]) -> None:
-    """Write to an open descriptor, a device or a pipe; a reader that leaves has what it wanted."""
+    """Write to what is no file to replace; a reader that leaves has what it wanted."""
     descriptor = descriptor_of(path)
     try:
-        if descriptor == 1:
-            write_standard(pieces)
-        else:
+        if descriptor != 1:
             with open(path if descriptor is None else os.dup(descriptor), "wb") as file:
                 write_pieces(file, pieces)
+        elif sys.stdout:
+            sys.stdout.flush()
+            write_pieces(getattr(sys.stdout, "buffer", sys.stdout), pieces)
+            sys.stdout.flush()
+        else:
+            raise OSError(EBADF, "closed")
     except BrokenPipeError:
         pass
 
 
-def write_standard(pieces: Iterable[str]) -> None:
-    """Write to standard output, as bytes when it has a byte layer."""
-    binary = getattr(sys.stdout, "buffer", None)
-    if binary:
-        sys.stdout.flush()
-        write_pieces(binary, pieces)
-        binary.flush()
-    elif sys.stdout:
-        sys.stdout.writelines(pieces)
-    else:
-        raise OSError(EBADF, "closed")
-
-
 def write_pieces(file: Any, pieces: Iterable[str]) -> None:
-    """In UTF-8; a half of a pair, as in a file name of another encoding, becomes a question mark."""
+    """Write in UTF-8, but to an output in memory; half a pair, as in some file names, becomes `?`."""
     for piece in pieces:
-        file.write(piece.encode("utf-8", "replace"))
+        file.write(piece if file is sys.stdout else piece.encode("utf-8", "replace"))
 
 
 def say(text: str, stream: Any) -> None:
-    """Print for a person; a reader that left is no fault, a full disk is, unless there is nowhere left to tell it."""
+    """Print for a person; a reader that left is no fault, a full disk is, where it can be told."""
     if stream is None:
         return
     try:
@@ -3492,14 +3532,11 @@ def say(text: str, stream: Any) -> None:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Do what the command line asks; the exit code.
-
-    Raises AtelierError, and KeyboardInterrupt with what became of the files.
-    """
+    """Do what is asked; the exit code.  A KeyboardInterrupt tells what became of the files."""
     options = parse_arguments(argv)
     if "--help" in options or "--version" in options:
-        text = make_parser().format_help() if "--help" in options else "atelier.py {}\n".format(__version__)
-        say(text, sys.stdout)
+        version = "atelier.py {}\n".format(__version__)
+        say(make_parser().format_help() if "--help" in options else version, sys.stdout)
         return 0
     open_database().close()  # without FTS5, say so before any work
     if "--self-test" in options:
@@ -3508,8 +3545,9 @@ def run(argv: Sequence[str]) -> int:
         return 1 if failures else 0
     outputs = Outputs()
     try:
-        work = draw_saved if "--from" in options else judge_register if "--citations" in options else diagnose_file
-        return work(options, outputs)
+        if "--from" in options:
+            return draw_saved(options, outputs)
+        return (judge_register if "--citations" in options else diagnose_file)(options, outputs)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(outputs.outcome()) from None
     finally:
@@ -3517,7 +3555,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def parse_file(path: str, option: str, parse: Callable[[bytes], Any]) -> Any:
-    """What a file holds; the faults that parse finds, which know no file, are told of this one."""
+    """What a file holds; parse raises AtelierErrors that do not know its name."""
     data = read_file(path, option)
     try:
         return parse(data)
@@ -3525,7 +3563,7 @@ def parse_file(path: str, option: str, parse: Callable[[bytes], Any]) -> Any:
         raise AtelierError(*("{} : {}".format(path, sentence) for sentence in error.sentences)) from None
 
 
-def draw_saved(options: Mapping[str, Any], outputs: Outputs) -> int:
+def draw_saved(options: dict, outputs: Outputs) -> int:
     """Draw a report already written."""
     path = options["--from"]
     report = parse_file(path, "--from", lambda data: parse_json(decode(data)))
@@ -3533,13 +3571,13 @@ def draw_saved(options: Mapping[str, Any], outputs: Outputs) -> int:
     try:
         page = list(draw_page(report))
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par "
-                           "--output.".format(path)) from None
+        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier "
+                           "écrit par --output.".format(path)) from None
     finish(outputs, {options["--html"]: page})
     return 0
 
 
-def judge_register(options: Mapping[str, Any], outputs: Outputs) -> int:
+def judge_register(options: dict, outputs: Outputs) -> int:
     """Judge the citations of a register."""
     path = options["--citations"]
     data, folder = read_file(path, "--citations"), Folder(path)
@@ -3550,74 +3588,59 @@ def judge_register(options: Mapping[str, Any], outputs: Outputs) -> int:
     return 0
 
 
-def diagnose_file(options: Mapping[str, Any], outputs: Outputs) -> int:
+def diagnose_file(options: dict, outputs: Outputs) -> int:
     """Diagnose a case, with the contexts of other engines if any."""
     path = options.get("--case", os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json"))
     data, folder = read_file(path, "--case"), Folder(path)
     case = read_case(data, os.path.basename(path), folder.read)
-    earlier, inputs = None, [path, __file__, *folder.files, *options.get("--contexts", ())]
-    if "--baseline" in options:
-        earlier = parse_file(options["--baseline"], "--baseline", parse_report)
-        inputs.append(options["--baseline"])
-    check_outputs(options, inputs)
-    engines, warnings = read_engines(case, options.get("--contexts", ()))
-    required = options.get("--require", ())
-    known = [variant.id for variant in case.variants] + list(engines)
+    contexts, required = options.get("--contexts", []), options.get("--require", [])
+    baseline = options.get("--baseline")
+    earlier = None if baseline is None else parse_file(baseline, "--baseline", parse_report)
+    check_outputs(options, [path, __file__, *folder.files, *contexts, *filter(None, [baseline])])
+    engines: Dict[str, Dict[str, Sent]] = {}
+    sources = Sources(case) if contexts else None
+    names = [variant.id for variant in case.variants]
+    for given in contexts:
+        engines.update(read_contexts(read_lines(given), os.path.basename(given), sources, {*engines, *names}))
+    names += engines
     for name in required:
-        if name not in known:
+        if name not in names:
             raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(
-                shown(name), suggestion(name, known)))
+                shown(name), suggestion(name, names)))
     report = diagnose(case, engines, Progress(len(case.questions) * len(case.variants)))
-    report["warnings"] += warnings
+    report["warnings"] += sources.warnings if sources else []
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:
         say("attention : {}\n".format(warning), sys.stderr)
-    texts = make_texts(options, report)
-    if "--export" in options:
-        texts[options["--export"]] = export_passages(case)
-    finish(outputs, texts, format_table(report) + (format_baseline(report["baseline"]) if earlier else ""))
+    finish(outputs, make_texts(options, report, case),
+           format_table(report) + (format_baseline(report["baseline"]) if earlier else ""))
     return check_requirements(report, required)
 
 
-def read_engines(case: Case, paths: Sequence[str]) -> Tuple[Dict[str, Dict[str, Sent]], List[str]]:
-    """({engine: {question id: what was sent}}, warnings) of some files of contexts."""
-    engines: Dict[str, Dict[str, Sent]] = {}
-    if not paths:
-        return engines, []
-    sources = Sources(case)
-    for path in paths:
-        taken = {*engines, *(variant.id for variant in case.variants)}
-        engines.update(read_contexts(read_lines(path), os.path.basename(path), sources, taken))
-    return engines, sources.warnings
+def make_texts(options: dict, report: dict, case: Optional[Case] = None) -> Dict[str, Iterable[str]]:
+    """{path: pieces of a text} of the outputs asked for."""
+    texts = {"--output": lambda: render_json(report), "--html": lambda: draw_page(report),
+             "--export": lambda: export_passages(case)}
+    return {options[name]: make() for name, make in texts.items() if name in options}
 
 
-def make_texts(options: Mapping[str, Any], report: Mapping[str, Any]) -> Dict[str, Iterable[str]]:
-    """{path: pieces of its text} for the report and the page, where they are asked for."""
-    texts: Dict[str, Iterable[str]] = {}
-    if "--output" in options:
-        texts[options["--output"]] = render_json(report)
-    if "--html" in options:
-        texts[options["--html"]] = draw_page(report)
-    return texts
-
-
-def check_requirements(report: Mapping[str, Any], required: Iterable[str]) -> int:
-    """0, or 3 once it is said which contexts of the required variants and engines are incomplete."""
+def check_requirements(report: dict, required: Iterable[str]) -> int:
+    """0, or 3 once it is said which contexts of some variants and engines are incomplete."""
     code = 0
     for variant in report["variants"]:
-        missed = [question["id"] for question in variant["questions"] if question["all_required_covered"] is False]
-        if variant["id"] in required and missed:
+        missed = [question["id"] for question in variant["questions"]
+                  if question["all_required_covered"] is False and variant["id"] in required]
+        if missed:
+            code = 3
             say("exigence non tenue : {} : {} ({}{}).\n".format(
                 variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]),
                 ", …" if len(missed) > 5 else ""), sys.stderr)
-            code = 3
     return code
 
 
 def finish(outputs: Outputs, texts: Mapping[str, Iterable[str]], table: str = "") -> None:
-    """Write the files asked for, print the table, to standard error when standard output holds a file, then tell a
-    person at a terminal where the files are."""
+    """Write the files, print the table where none goes, tell a person at a terminal where they are."""
     descriptors = {path: descriptor_of(path) for path in texts}
     outputs.write(texts)
     say(table, sys.stderr if 1 in descriptors.values() else sys.stdout)
@@ -3626,7 +3649,7 @@ def finish(outputs: Outputs, texts: Mapping[str, Iterable[str]], table: str = ""
 
 
 class Progress:
-    """Counts the questions done, on standard error when it is a terminal; nothing otherwise."""
+    """Counts the questions done, on standard error when it is a terminal."""
 
     def __init__(self, total: int):
         self.total, self.done, self.told = total, 0, 0
@@ -3642,15 +3665,15 @@ class Progress:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """The command; 0 done, 1 a guard failed, 2 a fault that the user can mend, 3 a requirement missed, 130 interrupted."""
+    """The command: 0 done, 1 a guard failed, 2 for the user to mend, 3 --require not met, 130 interrupted."""
     try:
         try:
             for stream in (sys.stdout, sys.stderr):
                 if hasattr(stream, "reconfigure"):
                     stream.reconfigure(errors="replace")
             if sys.version_info < (3, 9):
-                raise AtelierError("atelier.py demande Python 3.9 ou plus récent ; celui-ci est Python {}.{}.".format(
-                    *sys.version_info))
+                raise AtelierError("atelier.py demande Python 3.9 ou plus récent ; celui-ci est "
+                                   "Python {}.{}.".format(*sys.version_info))
             return run(sys.argv[1:] if argv is None else argv)
         except AtelierError as error:
             say("".join(sentence + "\n" for sentence in error.sentences), sys.stderr)

@@ -12,7 +12,6 @@ from support import ROOT, TESTS, TestCase, make_case, run, spawn
 
 SCRIPT = ROOT / "atelier.py"
 UTF8 = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-FULL = "plus de place sur le disque ; cette sortie n'est pas écrite."
 
 
 class Outputs(TestCase):
@@ -68,12 +67,12 @@ class Together(Outputs):
             self.skipTest("no /dev/full on this machine")
         before = self.write_earlier()
         self.assertEqual(run("--case", self.case, "--output", self.report_path, "--html", "/dev/full"), (
-            2, "", "/dev/full : {}\nAutres sorties : rien n'a été remplacé.\n".format(FULL)))
+            2, "", "/dev/full : plus de place sur le disque ; cette sortie n'est pas écrite (rien n'a été remplacé).\n"))
         self.assertEqual(self.contents(), before)
 
     def test_when_only_one_could_be_put_in_its_place_it_is_named(self):
         for error, code, said in (
-                (PermissionError(13, "denied"), 2, "{} : accès refusé ; cette sortie n'est pas écrite.\nAutres sorties : déjà écrit : {}.\n"),
+                (PermissionError(13, "denied"), 2, "{} : accès refusé ; cette sortie n'est pas écrite (déjà écrit : {}).\n"),
                 (KeyboardInterrupt(), 130, "Interrompu : déjà écrit : {1}.\n")):
             self.write_earlier()
             real = os.replace
@@ -202,7 +201,7 @@ class Streams(Outputs):
 class Paths(Outputs):
     def test_a_path_that_no_system_has(self):
         for option in ("--output", "--html", "--export"):
-            self.assertEqual(run("--case", self.case, option, "a\0b"), (2, "", "« a\\x00b » : chemin invalide ; donnez un autre nom.\n"))
+            self.assertEqual(run("--case", self.case, option, "a\0b"), (2, "", "a\\x00b : chemin invalide ; donnez un nom de fichier.\n"))
         self.assertEqual(run("--case", "a\0b/c.json"), (2, "", "« a\\x00b/c.json » : chemin invalide.\n"))
         self.assertEqual(run("--citations", "a\0b/c.json"), (2, "", "« a\\x00b/c.json » : chemin invalide.\n"))
 
