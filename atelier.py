@@ -2785,11 +2785,13 @@ def bar(part: float, whole: float) -> str:
     return tag('span class="bar"', '<i style="width:{:.1f}%"></i>'.format(100 * part / whole if whole else 0))
 
 
-def table(labels: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+def table(labels: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> Iterator[str]:
     """Rows are (name, *cells); kind is the attribute of the labels after the first."""
     head = [tag('th scope="col"' + kind * (number > 0), escape(label)) for number, label in enumerate(labels)]
-    lines = [tag("tr", tag('th scope="row" class="id"', escape(name)), *cells) for name, *cells in rows]
-    return tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines))
+    yield "<table>" + tag("thead", tag("tr", *head)) + "<tbody>"
+    for name, *cells in rows:
+        yield tag("tr", tag('th scope="row" class="id"', escape(name)), *cells)
+    yield "</tbody></table>"
 
 
 def draw_page(report: dict) -> Iterator[str]:
@@ -2804,7 +2806,7 @@ def draw_page(report: dict) -> Iterator[str]:
     yield tail
 
 
-def draw_header(title: str, sentence: str, figures: Mapping[str, Any]) -> str:
+def draw_header(title: str, sentence: str, figures: dict) -> str:
     """The top of a page: its title, a sentence of markup, {label: figure}."""
     pairs = [tag("dt", label) + tag("dd", escape(figure)) for label, figure in figures.items()]
     return tag("header", tag("h1", escape(title)), sentence, tag("dl", *pairs))
@@ -2822,15 +2824,17 @@ def draw_report(report: dict, title: str) -> Iterator[str]:
             "Filtres": ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun",
             "Réglages": "top_k {}, budget {}".format(
                 settings["top_k"], counted(settings["budget_words"], "mot"))})
-    yield tag('nav aria-label="Sommaire"', tag("ul", *(
-        '<li><a href="#{}">{}</a></li>'.format(name.lower(), name)
-        for name in ("Variantes", "Matrice", "Trajets", "Documents"))))
-    yield '<main id="contenu">'
+    links = [tag("li", '<a href="#{}">{}</a>'.format(name.lower(), name))
+             for name in ("Variantes", "Matrice", "Trajets", "Documents")]
+    yield tag('nav aria-label="Sommaire"', tag("ul", *links)) + '<main id="contenu">'
     yield draw_variants(report)
     brief = len(questions) > DETAILED_QUESTIONS
     detailed = [number for number in range(len(questions)) if not brief or any(
         fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
-    yield draw_matrix(variants, set(detailed))
+    yield '<section id="matrice"><h2>La matrice</h2><{}>'.format(SCROLLED.format("Questions et variantes"))
+    labels = ["question"] + [variant["id"] for variant in variants]
+    yield from table(labels, draw_matrix(variants, set(detailed)))
+    yield "</section></section>"
     yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
     yield "</main>"
@@ -2850,7 +2854,7 @@ def draw_variants(report: dict) -> str:
     labels = ["variante"] + [label for label, *_ in COLUMNS]
     return tag('section id="variantes"', "<h2>Les variantes</h2>",
                bullets("Attention : " + warning for warning in report["warnings"]),
-               tag(SCROLLED.format("Tableau des variantes"), table(labels, rows, ' class="n"')))
+               tag(SCROLLED.format("Tableau des variantes"), *table(labels, rows, ' class="n"')))
 
 
 def sign_of(fact: dict) -> Tuple[str, str]:
@@ -2858,19 +2862,16 @@ def sign_of(fact: dict) -> Tuple[str, str]:
     return SIGNS[fact["loss"]["stage"]] if fact["loss"] else COVERED
 
 
-def draw_matrix(variants: list, linked: Iterable[int]) -> str:
+def draw_matrix(variants: list, linked: Iterable[int]) -> Iterator[List[str]]:
     """Questions by variants: a mark for each fact, a shape and a word, linked to its detail."""
-    rows = []
     for number, question in enumerate(variants[0]["questions"]):
-        rows.append([question["id"]])
+        cells = []
         for column, variant in enumerate(variants):
             link = ' href="#d{}-{}"'.format(number, column) if number in linked else ""
             marks = [draw_mark(fact, link) for fact in variant["questions"][number]["facts"]]
             marks = marks or ['<span class="soft">sans preuve exigée</span>']
-            rows[-1].append(tag("td", tag('div class="marks"', *marks)))
-    matrix = table(["question"] + [variant["id"] for variant in variants], rows)
-    return tag('section id="matrice"', "<h2>La matrice</h2>",
-               tag(SCROLLED.format("Questions et variantes"), matrix))
+            cells.append(tag("td", tag('div class="marks"', *marks)))
+        yield [question["id"], *cells]
 
 
 def draw_mark(fact: dict, link: str) -> str:
@@ -3018,9 +3019,8 @@ def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
         places = [(start, end) for _, start, end in places_in(hit, facts)]
         shown_words = min(hit["words"], hit["kept_words"] + room)
         room -= shown_words - hit["kept_words"]
-        around = [(0, shown_words)]
-        if brief:
-            around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
+        around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
+        around = around if brief else [(0, shown_words)]
         around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
         if around:
             label = tag('span class="lab"', bdi("{} · {}".format(hit["rank"], hit["passage"])))
@@ -3136,7 +3136,7 @@ def draw_citations(report: dict, title: str) -> Iterator[str]:
     for verdict, label in CLAIMS.items():
         rows = [draw_claim(claim) for claim in citations["claims"] if claim["verdict"] == verdict]
         yield tag("section", tag("h2", fr("{} : {}", label, len(rows))),
-                  table(("affirmation", "citations"), rows) if rows else "")
+                  *table(("affirmation", "citations"), rows) if rows else "")
     yield "</main>"
 
 
@@ -3311,7 +3311,7 @@ def parse_arguments(argv: Sequence[str]) -> Dict[str, Any]:
             if len(values) > 1:
                 raise AtelierError("L'option {} est donnée deux fois ; gardez-en une.".format(name))
             options[name] = values[0]
-    used = set(options)
+    used = options.keys()
     if "--self-test" in used and len(used) > 1:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
     if "--citations" in used and not used <= {"--citations", "--output", "--html"}:
@@ -3347,7 +3347,7 @@ class Folder:
         self.files: List[str] = []
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file, named from the folder; AtelierErrors do not know its name."""
+        """The bytes of a file, named from the folder; an AtelierError does not know its name."""
         if CONTROL.search(name):
             raise AtelierError("chemin invalide ; séparez les dossiers par « / ».")
         if os.path.isabs(name):
@@ -3369,7 +3369,7 @@ class Folder:
             raise AtelierError("{} ; vérifiez le chemin.".format(os_problem(error))) from None
 
 
-DESCRIPTOR = re.compile(r"/dev/std(in|out|err)|/(?:dev|proc/\w+)/fd/(\d+)")
+DESCRIPTOR = re.compile(r"/dev/std(in|out|err)|/(?:dev|proc/self)/fd/(\d+)")
 
 
 def named_descriptor(path: str) -> Optional[int]:
@@ -3387,7 +3387,7 @@ def named_descriptor(path: str) -> Optional[int]:
 
 
 def goes_to(stream: Any, path: str) -> bool:
-    """Whether a standard stream is redirected to this regular file."""
+    """Whether a standard stream goes to this regular file."""
     try:
         return os.path.isfile(path) and os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
     except (AttributeError, OSError, ValueError):  # it may be absent, closed, or in memory
@@ -3449,10 +3449,7 @@ class Outputs:
         self.staged: List[Tuple[str, str, str]] = []  # (path as given, temporary file, target)
 
     def write(self, texts: Mapping[str, Iterable[str]]) -> None:
-        """Write {path: pieces of a text} in UTF-8; no file is replaced before every text is whole.
-
-        What is open already, or is no regular file, is written to, never replaced.
-        """
+        """Write {path: pieces of a text}; a file is replaced once all are whole, a device or a pipe never."""
         path = ""
         try:
             streams = [path for path in texts if descriptor_of(path) is not None
@@ -3641,11 +3638,10 @@ def check_requirements(report: dict, required: Iterable[str]) -> int:
 
 def finish(outputs: Outputs, texts: Mapping[str, Iterable[str]], table: str = "") -> None:
     """Write the files, print the table where none goes, tell a person at a terminal where they are."""
-    descriptors = {path: descriptor_of(path) for path in texts}
     outputs.write(texts)
-    say(table, sys.stderr if 1 in descriptors.values() else sys.stdout)
+    say(table, sys.stderr if 1 in map(descriptor_of, texts) else sys.stdout)
     if sys.stderr and sys.stderr.isatty():
-        say("".join("Écrit : {}\n".format(path) for path in texts if descriptors[path] is None), sys.stderr)
+        say("".join("Écrit : {}\n".format(path) for path in texts if descriptor_of(path) is None), sys.stderr)
 
 
 class Progress:

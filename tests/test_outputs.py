@@ -55,7 +55,8 @@ class Together(Outputs):
             self.assertEqual(os.umask(0o027), 0o027)
         finally:
             os.umask(earlier)
-        self.assertEqual([path.stat().st_mode & 0o777 for path in (self.report_path, self.page_path)], [0o640, 0o604])
+        modes = [path.stat().st_mode & 0o777 for path in (self.report_path, self.page_path)]
+        self.assertEqual(modes, [0o640, 0o604])
 
     def test_a_file_system_without_modes_takes_the_report(self):
         with mock.patch("os.chmod", side_effect=PermissionError(1, "Operation not permitted")):
@@ -67,12 +68,14 @@ class Together(Outputs):
             self.skipTest("no /dev/full on this machine")
         before = self.write_earlier()
         self.assertEqual(run("--case", self.case, "--output", self.report_path, "--html", "/dev/full"), (
-            2, "", "/dev/full : plus de place sur le disque ; cette sortie n'est pas écrite (rien n'a été remplacé).\n"))
+            2, "", "/dev/full : plus de place sur le disque ; cette sortie n'est pas écrite "
+                   "(rien n'a été remplacé).\n"))
         self.assertEqual(self.contents(), before)
 
     def test_when_only_one_could_be_put_in_its_place_it_is_named(self):
         for error, code, said in (
-                (PermissionError(13, "denied"), 2, "{} : accès refusé ; cette sortie n'est pas écrite (déjà écrit : {}).\n"),
+                (PermissionError(13, "denied"), 2,
+                 "{} : accès refusé ; cette sortie n'est pas écrite (déjà écrit : {}).\n"),
                 (KeyboardInterrupt(), 130, "Interrompu : déjà écrit : {1}.\n")):
             self.write_earlier()
             real = os.replace
@@ -93,8 +96,9 @@ class Together(Outputs):
 class Stopped(Outputs):
     def start(self, argv, seen, **streams):
         """A command that lives and is stopped by a pipe, once something has been seen."""
-        process = subprocess.Popen([sys.executable, str(SCRIPT), *map(str, argv)], stderr=subprocess.PIPE, env=UTF8, **streams,
-                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a background job ignores it
+        process = subprocess.Popen(
+            [sys.executable, str(SCRIPT), *map(str, argv)], stderr=subprocess.PIPE, env=UTF8, **streams,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a background job ignores it
         while not seen() and process.poll() is None:
             try:
                 process.wait(0.05)
@@ -105,26 +109,29 @@ class Stopped(Outputs):
     def start_with_a_page_that_nobody_reads(self):
         """The report is whole beside its place, and stays there."""
         os.mkfifo(self.folder / "tube")
-        return self.start(["--case", self.case, "--output", self.report_path, "--html", self.folder / "tube"], lambda: any(
-            path.stat().st_size > 1000 for path in self.folder.glob(".atelier-*.tmp")), stdout=subprocess.PIPE)
+        argv = ["--case", self.case, "--output", self.report_path, "--html", self.folder / "tube"]
+        return self.start(argv, lambda: any(path.stat().st_size > 1000 for path in self.folder.glob(".atelier-*")),
+                          stdout=subprocess.PIPE)
 
     def test_two_runs_write_into_one_folder_at_the_same_time(self):
         process = self.start_with_a_page_that_nobody_reads()
-        self.assertEqual(run("--case", self.case, "--output", self.folder / "autre.json", "--html", self.page_path)[0], 0)
+        other = self.folder / "autre.json"
+        self.assertEqual(run("--case", self.case, "--output", other, "--html", self.page_path)[0], 0)
         self.assertEqual(len(list(self.folder.glob(".atelier-*.tmp"))), 1)
         self.assertFalse(self.report_path.exists())
         self.assertEqual((self.folder / "tube").read_bytes(), self.page_path.read_bytes())
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0)
         self.assert_written()
-        self.assertEqual((self.folder / "autre.json").read_bytes(), self.report_path.read_bytes())
+        self.assertEqual(other.read_bytes(), self.report_path.read_bytes())
 
     def test_before_the_last_output_is_whole_nothing_is_replaced(self):
         before = self.write_earlier()
         process = self.start_with_a_page_that_nobody_reads()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
-        self.assertEqual((process.returncode, out, err.decode("utf-8")), (130, b"", "Interrompu : rien n'a été remplacé.\n"))
+        self.assertEqual((process.returncode, out, err.decode("utf-8")), (
+            130, b"", "Interrompu : rien n'a été remplacé.\n"))
         self.assertEqual(self.contents(), before)
 
     def test_once_the_files_are_in_their_places_they_are_named(self):
@@ -143,18 +150,24 @@ class Stopped(Outputs):
         with open(read, "rb") as rest:
             rest.read()
         process.communicate(timeout=60)
-        self.assertEqual((process.returncode, err), (130, "Interrompu : déjà écrit : {}, {}.\n".format(self.report_path, self.page_path)))
+        self.assertEqual((process.returncode, err), (
+            130, "Interrompu : déjà écrit : {}, {}.\n".format(self.report_path, self.page_path)))
         self.assert_written()
 
 
 class Streams(Outputs):
+    def spawn_into(self, path, *argv):
+        """The finished process of a command whose standard output is a new file."""
+        with open(path, "wb") as file:
+            return spawn(SCRIPT, *argv, stdout=file, env=UTF8)
+
     def test_the_file_where_standard_output_goes_holds_the_output_and_the_table_is_not_lost(self):
         link = self.folder / "lien.json"
         link.symlink_to("r.json")
-        for option, path, start in (("--output", self.report_path, b'{\n  "atelier"'), ("--output", link, b'{\n  "atelier"'),
-                                    ("--html", self.report_path, b"<!DOCTYPE html>"), ("--export", self.report_path, b'{"id"')):
-            with open(self.report_path, "wb") as file:
-                process = spawn(SCRIPT, "--case", self.case, option, path, stdout=file, env=UTF8)
+        for option, path, start in (
+                ("--output", self.report_path, b'{\n  "atelier"'), ("--output", link, b'{\n  "atelier"'),
+                ("--html", self.report_path, b"<!DOCTYPE html>"), ("--export", self.report_path, b'{"id"')):
+            process = self.spawn_into(self.report_path, "--case", self.case, option, path)
             self.assertEqual(process.returncode, 0)
             self.assertIn("fixe_96_0", process.stderr.decode("utf-8"))
             data = self.report_path.read_bytes()
@@ -162,18 +175,19 @@ class Streams(Outputs):
             self.assertNotIn(b"Signature : atelier", data)
 
     def test_a_register_and_a_saved_report_go_there_too(self):
-        with open(self.report_path, "wb") as file:
-            process = spawn(SCRIPT, "--citations", TESTS / "cas" / "citations.json", "--output", self.report_path, stdout=file, env=UTF8)
-        self.assertEqual(json.loads(self.report_path.read_text(encoding="utf-8"))["citations"]["claim_support"]["fraction"], "7/17")
+        process = self.spawn_into(
+            self.report_path, "--citations", TESTS / "cas" / "citations.json", "--output", self.report_path)
+        report = json.loads(self.report_path.read_text(encoding="utf-8"))
+        self.assertEqual(report["citations"]["claim_support"]["fraction"], "7/17")
         self.assertIn("7/17", process.stderr.decode("utf-8"))
-        with open(self.page_path, "wb") as file:
-            self.assertEqual(spawn(SCRIPT, "--from", self.report_path, "--html", self.page_path, stdout=file, env=UTF8).returncode, 0)
+        process = self.spawn_into(self.page_path, "--from", self.report_path, "--html", self.page_path)
+        self.assertEqual(process.returncode, 0)
         self.assertTrue(self.page_path.read_bytes().endswith(b"</html>\n"))
 
     def test_two_outputs_cannot_both_go_there(self):
         for other in ("-", self.report_path):
-            with open(self.report_path, "wb") as file:
-                process = spawn(SCRIPT, "--case", self.case, "--output", self.report_path, "--html", other, stdout=file, env=UTF8)
+            process = self.spawn_into(
+                self.report_path, "--case", self.case, "--output", self.report_path, "--html", other)
             self.assertEqual((process.returncode, process.stderr.decode("utf-8")), (
                 2, "{} : deux sorties ne peuvent avoir le même nom ; changez-en une.\n".format(other)))
             self.assertEqual(self.report_path.read_bytes(), b"")
@@ -181,11 +195,12 @@ class Streams(Outputs):
     def test_the_file_where_standard_error_goes_is_no_output(self):
         for both in (False, True):
             with open(self.report_path, "wb") as file:
-                process = subprocess.run([sys.executable, str(SCRIPT), "--case", str(self.case), "--output", str(self.report_path)],
-                                         stdout=file if both else subprocess.PIPE, stderr=file, env=UTF8)
+                process = subprocess.run(
+                    [sys.executable, str(SCRIPT), "--case", str(self.case), "--output", str(self.report_path)],
+                    stdout=file if both else subprocess.PIPE, stderr=file, env=UTF8)
             self.assertEqual(process.returncode, 2)
-            self.assertEqual(self.report_path.read_text(encoding="utf-8"),
-                             "{} : la sortie d'erreur y va déjà ; donnez un autre nom.\n".format(self.report_path))
+            said = self.report_path.read_text(encoding="utf-8")
+            self.assertEqual(said, "{} : la sortie d'erreur y va déjà ; donnez un autre nom.\n".format(self.report_path))
 
     def test_standard_output_never_ends_an_input(self):
         before = self.case.read_bytes()
@@ -201,9 +216,10 @@ class Streams(Outputs):
 class Paths(Outputs):
     def test_a_path_that_no_system_has(self):
         for option in ("--output", "--html", "--export"):
-            self.assertEqual(run("--case", self.case, option, "a\0b"), (2, "", "a\\x00b : chemin invalide ; donnez un nom de fichier.\n"))
-        self.assertEqual(run("--case", "a\0b/c.json"), (2, "", "« a\\x00b/c.json » : chemin invalide.\n"))
-        self.assertEqual(run("--citations", "a\0b/c.json"), (2, "", "« a\\x00b/c.json » : chemin invalide.\n"))
+            self.assertEqual(run("--case", self.case, option, "a\0b"), (
+                2, "", "a\\x00b : chemin invalide ; donnez un nom de fichier.\n"))
+        for option in ("--case", "--citations"):
+            self.assertEqual(run(option, "a\0b/c.json"), (2, "", "« a\\x00b/c.json » : chemin invalide.\n"))
 
     def test_a_document_on_another_drive_is_outside_the_folder(self):
         """As on Windows, where two drives have no common path."""
@@ -222,18 +238,19 @@ class Paths(Outputs):
                 file.write(self.case.read_bytes())
         except OSError:
             self.skipTest("this file system takes UTF-8 names alone")
-        process = subprocess.run([sys.executable, str(SCRIPT), "--case", name, "--output", str(self.report_path)],
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=UTF8)
+        process = spawn(SCRIPT, "--case", os.fsdecode(name), "--output", self.report_path, env=UTF8)
         self.assertEqual((process.returncode, process.stderr.decode("utf-8")), (0, ""))
-        self.assertEqual(json.loads(self.report_path.read_text(encoding="utf-8"))["case"]["file"], "cas?.json")
+        report = json.loads(self.report_path.read_text(encoding="utf-8"))
+        self.assertEqual(report["case"]["file"], "cas?.json")
 
     def test_a_case_given_without_its_option(self):
+        missing = "« {0} » : l'option manque ; pour diagnostiquer ce cas, écrivez --case {0}."
         for argv, sentence in (
-                (["mon_cas.json"], "« mon_cas.json » : l'option manque ; pour diagnostiquer ce cas, écrivez --case mon_cas.json."),
-                (["mon cas.json"], "« mon cas.json » : l'option manque ; pour diagnostiquer ce cas, écrivez --case \"mon cas.json\"."),
-                (["--output", "r.json", "c.json"], "« c.json » : l'option manque ; pour diagnostiquer ce cas, écrivez --case c.json."),
-                (["--case", "a.json", "b"], "L'option « b » est inconnue. Possibles : --case, --output, --html, --from, --export, "
-                 "--contexts, --require, --baseline, --citations, --self-test, --version, -h…."),
+                (["mon_cas.json"], missing.format("mon_cas.json")),
+                (["mon cas.json"], missing.format("mon cas.json").replace("case mon cas.json", 'case "mon cas.json"')),
+                (["--output", "r.json", "c.json"], missing.format("c.json")),
+                (["--case", "a.json", "b"], "L'option « b » est inconnue. Possibles : --case, --output, --html, "
+                 "--from, --export, --contexts, --require, --baseline, --citations, --self-test, --version, -h…."),
                 (["--cas", "a.json"], "L'option « --cas » est inconnue. Vouliez-vous dire « --case » ?")):
             self.assertEqual(run(*argv), (2, "", sentence + "\n"))
 
@@ -248,8 +265,9 @@ class Forged(Outputs):
         """(exit code, page) of the report with some figures of its case changed."""
         report = json.loads(self.report_path.read_text(encoding="utf-8"))
         report["case"].update(figures)
-        code, _, err = run("--from", self.write(json.dumps(report), "faux.json"), "--html", self.folder / "faux.html")
-        return code, (self.folder / "faux.html").read_text(encoding="utf-8") if code == 0 else err
+        target = self.folder / "faux.html"
+        code, _, err = run("--from", self.write(json.dumps(report), "faux.json"), "--html", target)
+        return code, err or target.read_text(encoding="utf-8")
 
     def test_the_page_counts_the_questions_that_it_is_given(self):
         for figure in (30_000_000, 0, -1, "beaucoup", None):
