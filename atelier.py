@@ -3219,7 +3219,7 @@ GUARDS = (  # the sentence to defend, what is tried, what must come, worked by h
      lambda: verdicts("b", (0, 6))[:2], [False, False]),
     ("un passage inconnu dans un contexte est une erreur",
      lambda: kept_spans({"a#0001": make_passage(make_document("a", "", "mot", {}), "a#0001", 0, 3, "")},
-                        [Kept("a#0001", 1), Kept("a#0002", 1)]),
+                        [("a#0001", 1), ("a#0002", 1)]),
      ["passage « a#0002 » inconnu de cette variante. Vouliez-vous dire « a#0001 » ?"]),
     ("un recouvrement impossible est refusé",
      lambda: [outcome_of(windows, 5, 4, overlap) for overlap in (-1, 4, 3)],
