@@ -110,7 +110,8 @@ class Stopped(Outputs):
         """The report is whole beside its place, and stays there."""
         os.mkfifo(self.folder / "tube")
         argv = ["--case", self.case, "--output", self.report_path, "--html", self.folder / "tube"]
-        return self.start(argv, lambda: any(path.stat().st_size > 1000 for path in self.folder.glob(".atelier-*")),
+        staged = self.folder.glob
+        return self.start(argv, lambda: any(path.stat().st_size > 1000 for path in staged(".atelier-*")),
                           stdout=subprocess.PIPE)
 
     def test_two_runs_write_into_one_folder_at_the_same_time(self):
@@ -195,12 +196,14 @@ class Streams(Outputs):
     def test_the_file_where_standard_error_goes_is_no_output(self):
         for both in (False, True):
             with open(self.report_path, "wb") as file:
+                argv = [SCRIPT, "--case", self.case, "--output", self.report_path]
                 process = subprocess.run(
-                    [sys.executable, str(SCRIPT), "--case", str(self.case), "--output", str(self.report_path)],
-                    stdout=file if both else subprocess.PIPE, stderr=file, env=UTF8)
+                    [sys.executable, *map(str, argv)], stdout=file if both else subprocess.PIPE,
+                    stderr=file, env=UTF8)
             self.assertEqual(process.returncode, 2)
             said = self.report_path.read_text(encoding="utf-8")
-            self.assertEqual(said, "{} : la sortie d'erreur y va déjà ; donnez un autre nom.\n".format(self.report_path))
+            self.assertEqual(said, "{} : la sortie d'erreur y va déjà ; donnez un autre nom.\n".format(
+                self.report_path))
 
     def test_standard_output_never_ends_an_input(self):
         before = self.case.read_bytes()
@@ -244,13 +247,14 @@ class Paths(Outputs):
         self.assertEqual(report["case"]["file"], "cas?.json")
 
     def test_a_case_given_without_its_option(self):
-        missing = "« {0} » : l'option manque ; pour diagnostiquer ce cas, écrivez --case {0}."
+        missing = "« {} » : l'option manque ; pour diagnostiquer ce cas, écrivez --case {}."
         for argv, sentence in (
-                (["mon_cas.json"], missing.format("mon_cas.json")),
-                (["mon cas.json"], missing.format("mon cas.json").replace("case mon cas.json", 'case "mon cas.json"')),
-                (["--output", "r.json", "c.json"], missing.format("c.json")),
-                (["--case", "a.json", "b"], "L'option « b » est inconnue. Possibles : --case, --output, --html, "
-                 "--from, --export, --contexts, --require, --baseline, --citations, --self-test, --version, -h…."),
+                (["mon_cas.json"], missing.format("mon_cas.json", "mon_cas.json")),
+                (["mon cas.json"], missing.format("mon cas.json", '"mon cas.json"')),
+                (["--output", "r.json", "c.json"], missing.format("c.json", "c.json")),
+                (["--case", "a.json", "b"],
+                 "L'option « b » est inconnue. Possibles : --case, --output, --html, --from, --export, "
+                 "--contexts, --require, --baseline, --citations, --self-test, --version, -h…."),
                 (["--cas", "a.json"], "L'option « --cas » est inconnue. Vouliez-vous dire « --case » ?")):
             self.assertEqual(run(*argv), (2, "", sentence + "\n"))
 
