@@ -2606,7 +2606,8 @@ def study(case: Case, outcome: Outcome) -> Outcome:
     verdicts = []
     for verdict in outcome.verdicts:
         attempts = [attempt._replace(loss={**attempt.loss, "places": find_places(case, sent, attempt.loss)})
-                    if attempt.loss else attempt for attempt in verdict.attempts]
+                    if attempt.loss and {"passage", "pieces"} & attempt.loss.keys() else attempt
+                    for attempt in verdict.attempts]
         chosen = attempts[verdict.attempts.index(verdict.chosen)]
         verdicts.append(Verdict(verdict.fact, attempts, chosen))
     needed = find_needed(sent, [verdict.fact for verdict in verdicts]) if sent.question.answerable else None
@@ -3467,11 +3468,15 @@ def format_citations(citations: Tree) -> str:
 # --- 18. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
-:root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
-@media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;--wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
+:root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;
+--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
+@media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;
+--wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
 *{box-sizing:border-box}
 html{color-scheme:light dark}
-body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);font:1rem/1.55 Charter,"Bitstream Charter","Sitka Text",Cambria,Georgia,serif;font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}
+body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);
+font:1rem/1.55 Charter,"Bitstream Charter","Sitka Text",Cambria,Georgia,serif;
+font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}
 h1{font-size:1.9rem;line-height:1.2;margin:0 0 .3rem}
 h2{font-size:1.35rem;margin:3rem 0 .8rem}
 h3{font-size:1rem;margin:2.2rem 0 .5rem}
@@ -3480,50 +3485,58 @@ a{color:inherit;text-underline-offset:.15em}
 a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid var(--proof);outline-offset:2px}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
 .soft,dt,th,figcaption{color:var(--soft)}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}dd{margin:0}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}
+dd{margin:0}
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.85rem;overflow-wrap:normal}
-th{font-weight:400;text-align:left;vertical-align:bottom}tbody th{vertical-align:top}
+th{font-weight:400;text-align:left;vertical-align:bottom}
+tbody th,td{vertical-align:top}
 th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line)}
-td{vertical-align:top}
 .n{text-align:right;white-space:nowrap}
 .id{overflow-wrap:anywhere;min-width:7rem}
 .bar{display:block;height:.35rem;min-width:4rem;border:1px solid var(--soft);margin-top:.2rem}
-.bar i{display:block;height:100%;background:var(--kept);print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.marks{display:flex;flex-direction:column;gap:.1rem}
+.bar i{display:block;height:100%;background:var(--kept)}
+.marks{display:grid;gap:.1rem}
 .m{white-space:nowrap}.m b{display:inline-block;width:1.2em;text-align:center;font-weight:400}
 .lost{color:var(--lost)}
 details{border-top:1px solid var(--line);padding:.5rem 0}
 summary{cursor:pointer}
 figure{margin:.8rem 0}
 .row{display:grid;grid-template-columns:12rem 1fr;align-items:end;gap:0 .8rem}
-.lab,.row>:first-child{font-size:.8rem;overflow-wrap:anywhere;color:var(--soft)}
-.row>:last-child{position:relative;height:2.2rem;display:block;background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
-.strip .row>:last-child::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);border-left:3px double var(--lost)}
-.row>:last-child i{font-style:normal}
-.row>:last-child>*{position:absolute;top:1rem;height:.9rem}
-.kept,.cut,.away{border:1px solid var(--ink);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.lab,.row>:first-child{font-size:.8rem;color:var(--soft)}
+.row>*+*{position:relative;height:2.2rem;
+background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
+.strip .row>*+*::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);
+border-left:3px double var(--lost)}
+i{font-style:normal}
+.row>*+*>*{position:absolute;top:1rem;height:.9rem}
+.kept,.cut,.away{border:1px solid var(--ink)}
 .kept{background:var(--kept)}
 .cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
 .away{border-style:dashed}
-.row>:last-child>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
-.q b{white-space:nowrap;position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;color:var(--proof)}
-.row>:last-child>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
-.row>:last-child>.tag.before{transform:translateX(-100%)}
-.strip>.first>:last-child,.strip>.away-row>:last-child{background-image:none}.strip>.away-row>:last-child::after{display:none}
-.row>:last-child svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
-.row>:last-child>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost);print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.row>:last-child>.o{top:1rem;min-width:3px;background:var(--proof);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.row>*+*>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
+.q b{white-space:nowrap;position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;
+color:var(--proof)}
+.row>*+*>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
+.row>*+*>.tag.before{transform:translateX(-100%)}
+.strip>.first>*+*,.strip>.away-row>*+*{background-image:none}
+.strip>.away-row>*+*::after{display:none}
+.row>*+* svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
+.row>*+*>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
+.row>*+*>.o{min-width:3px;background:var(--proof)}
+.bar i,.kept,.cut,.p,.o{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 figcaption{font-size:.8rem}figcaption span{display:inline-block;margin-right:1.2rem}
 .m small{color:var(--soft);font-size:.75rem}
 [id]{scroll-margin-top:1rem}
-@media (forced-colors:active){.kept,.cut,.bar i,.p,.o{forced-color-adjust:none}}
-.words{background:var(--wash);padding:.6rem .8rem;margin:.5rem 0;font-size:.9rem;overflow-wrap:anywhere;white-space:pre-line}
+.words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
 .off{color:var(--soft);font-style:italic}
-@media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}.row>:last-child{height:2.2rem}dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
-@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}figure,.words{break-inside:avoid}h2,h3,summary{break-after:avoid}.words{border:1px solid var(--line)}details::details-content{content-visibility:visible;block-size:auto}}
+@media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}
+dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
+@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}figure,.words{break-inside:avoid}
+h2,h3,summary{break-after:avoid}.words{border:1px solid var(--line)}
+details::details-content{content-visibility:visible;block-size:auto}}
 """
 PAGE = """<!DOCTYPE html>
 <html lang="fr">
@@ -3540,15 +3553,28 @@ PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
+SCROLLED = 'section class="scroll" tabindex="0" aria-label="{}"'  # by keyboard too
 COVERED = ("●", "couverte")
-NOTHING_FOUND = {"no_term": "Aucun mot à chercher.", "no_match": "Aucun passage ne partage un mot avec la question.",
-                 "no_document": "Les filtres n'admettent aucun document.", None: "Rien n'a été envoyé."}
-SIGNS = {"filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"), "split_at_boundary": ("◇", "découpage"),
-         "not_matched": ("□", "sans mot commun"), "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée")}
+SIGNS = {
+    "filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"),
+    "split_at_boundary": ("◇", "découpage"), "not_matched": ("□", "sans mot commun"),
+    "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée"),
+}
+NOTHING_FOUND = {
+    "no_term": "Aucun mot à chercher.", "no_match": "Aucun passage ne partage un mot avec la question.",
+    "no_document": "Les filtres n'admettent aucun document.", None: "Rien n'a été envoyé.",
+}
+COLUMNS = (  # of the variants: label, what is shown, a figure of the summary, what it is a part of
+    ("passages", "{}", "passages_indexed", None), ("mots indexés", "{}", "words_indexed", None),
+    ("contextes complets", "{}/{}", "complete_contexts", "answerable_questions"),
+    ("faits couverts", "{}/{}", "facts_covered", "facts_required"),
+    ("mots envoyés", "{}", "words_sent", None), ("mots redondants", "{}", "redundant_words", "words_sent"),
+)
 DETAILED_QUESTIONS = 50  # beyond, only those that lost a proof are detailed
 SHOWN_WORDS = 200        # of what the budget cut from a passage
 AROUND_WORDS = 15        # on each side of a quote, on a long page
 DRAWN_QUOTES = 40        # one a line; beyond, all on one
+TOLD_LIMITS = 20         # of the passages of a document
 
 
 def escape(text: Any) -> str:
@@ -3557,486 +3583,514 @@ def escape(text: Any) -> str:
     return escape_html(str(text), quote=True)
 
 
-def fr(text: str) -> str:
-    """Our own French, escaped, with its non-breaking spaces."""
-    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", lambda match: "\u00a0" + (match.group(1) or ""), escape(text)))
+def fr(text: str, *values: Any) -> str:
+    """Our own French with its values, escaped, with its non-breaking spaces."""
+    sentence = escape(text.format(*values) if values else text)
+    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", sentence))
 
 
-def draw_page(report: Mapping[str, Any]) -> Iterator[str]:
-    """The pieces of the page of a report, of a case or of citations."""
-    title = report["case"]["title"] or report["case"]["file"] if "case" in report else report["citations"]["file"]
-    head, tail = PAGE.split("@BODY@")
-    yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
-    yield from draw_citations(report["citations"], report) if "citations" in report else draw_report(report, title)
-    yield tail
+def tag(opening: str, *inside: str) -> str:
+    """An element, from what stands in its opening tag and the markup inside."""
+    return "<{}>{}</{}>".format(opening, "".join(inside), opening.split()[0])
 
 
 def bdi(text: Any) -> str:
     """A name of the case, which may be of a script that runs the other way."""
-    return "<bdi>{}</bdi>".format(escape(text))
+    return tag("bdi", escape(text))
 
 
-def draw_report(report: Mapping[str, Any], title: str) -> Iterator[str]:
+def bullets(sentences: Iterable[str]) -> str:
+    items = [tag("li", fr(sentence)) for sentence in sentences]
+    return tag("ul", *items) if items else ""
+
+
+def bar(part: float, whole: float) -> str:
+    return tag('span class="bar"', '<i style="width:{:.1f}%"></i>'.format(100 * part / whole if whole else 0))
+
+
+def table(labels: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> Iterator[str]:
+    """Rows are (name, *cells); kind is the attribute of the labels after the first."""
+    head = [tag('th scope="col"' + kind * (number > 0), escape(label)) for number, label in enumerate(labels)]
+    yield "<table>" + tag("thead", tag("tr", *head)) + "<tbody>"
+    for name, *cells in rows:
+        yield tag("tr", tag('th scope="row" class="id"', escape(name)), *cells)
+    yield "</tbody></table>"
+
+
+def draw_page(report: dict) -> Iterator[str]:
+    """The pieces of the page of a report, of a case or of citations."""
+    if "case" in report:
+        title, body = report["case"]["title"] or report["case"]["file"], draw_report
+    else:
+        title, body = report["citations"]["file"], draw_citations
+    head, tail = PAGE.split("@BODY@")
+    yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
+    yield from body(report, title)
+    yield tail
+
+
+def draw_header(title: str, sentence: str, figures: dict) -> str:
+    """The top of a page: its title, a sentence of markup, {label: figure}."""
+    pairs = [tag("dt", label) + tag("dd", escape(figure)) for label, figure in figures.items()]
+    return tag("header", tag("h1", escape(title)), sentence, tag("dl", *pairs))
+
+
+def draw_report(report: dict, title: str) -> Iterator[str]:
     """The page of a case, in order: the case, variants, matrix, strips with their words, documents."""
     case, settings, variants = report["case"], report["settings"], report["variants"]
-    yield '<header><h1>{}</h1><p>{}</p><dl>'.format(escape(title), fr("{}, {}, {} dont {} avec réponse, {}".format(
-        counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(case["questions"], "question"),
-        case["answerable_questions"], counted(case["facts"], "fait"))))
-    filters = ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun"
-    for label, value in (("Cas", case["file"]), ("Empreinte", case["sha256"]), ("Atelier", report["atelier"]), ("Filtres", filters),
-                         ("Réglages", "top_k {}, budget {}".format(settings["top_k"], counted(settings["budget_words"], "mot")))):
-        yield "<dt>{}</dt><dd>{}</dd>".format(fr(label), escape(value))
-    yield ('</dl></header><nav aria-label="Sommaire"><ul><li><a href="#variantes">Variantes</a></li><li><a href="#matrice">Matrice</a></li>'
-           '<li><a href="#trajets">Trajets</a></li><li><a href="#documents">Documents</a></li></ul></nav><main id="contenu">')
-    yield from draw_variants(report)
-    shown_questions = [number for number in range(case["questions"]) if case["questions"] <= DETAILED_QUESTIONS
-                       or any(fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
-    yield from draw_matrix(variants, set(shown_questions))
-    yield '<section id="trajets"><h2>{}</h2>'.format(fr("Le trajet de chaque preuve"))
-    yield "<p>{}</p>".format(fr("Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le budget. Plein : envoyé ; "
-                                "hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres lettrés sont les preuves exigées. "
-                                "Les mots d'un document se comptent à partir de 0."))
-    if len(shown_questions) < case["questions"]:
-        yield "<p>{}</p>".format(fr("{} sans preuve perdue : dans la matrice seulement.".format(
-            counted(case["questions"] - len(shown_questions), "question"))))
-    if case["questions"] > DETAILED_QUESTIONS:
-        stages = [stage for stage in STAGE.values() if any(stage.id in variant["summary"]["losses"] for variant in variants)]
-        yield "<ul>{}</ul>".format("".join("<li>{}</li>".format(fr("Une preuve {} : {}".format(stage.label, stage.advice))) for stage in stages))
-    for number in shown_questions:
-        yield from draw_question(number, variants, settings["budget_words"], brief=case["questions"] > DETAILED_QUESTIONS)
-    yield "</section>"
+    questions = variants[0]["questions"]
+    yield draw_header(title, tag("p", fr(
+        "{}, {}, {} dont {} avec réponse, {}", counted(case["words"], "mot"),
+        counted(len(case["documents"]), "document"), counted(len(questions), "question"),
+        case["answerable_questions"], counted(case["facts"], "fait"))), {
+            "Cas": case["file"], "Empreinte": case["sha256"], "Atelier": report["atelier"],
+            "Filtres": ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun",
+            "Réglages": "top_k {}, budget {}".format(
+                settings["top_k"], counted(settings["budget_words"], "mot"))})
+    links = [tag("li", '<a href="#{}">{}</a>'.format(name.lower(), name))
+             for name in ("Variantes", "Matrice", "Trajets", "Documents")]
+    yield tag('nav aria-label="Sommaire"', tag("ul", *links)) + '<main id="contenu">'
+    yield draw_variants(report)
+    brief = len(questions) > DETAILED_QUESTIONS
+    detailed = [number for number in range(len(questions)) if not brief or any(
+        fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
+    yield '<section id="matrice"><h2>La matrice</h2><{}>'.format(SCROLLED.format("Questions et variantes"))
+    labels = ["question"] + [variant["id"] for variant in variants]
+    yield from table(labels, draw_matrix(variants, set(detailed)))
+    yield "</section></section>"
+    yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
     yield "</main>"
 
 
-def draw_variants(report: Mapping[str, Any]) -> Iterator[str]:
+def draw_variants(report: dict) -> str:
     """The warnings, then a line for each variant, with bars."""
-    yield '<section id="variantes"><h2>Les variantes</h2>'
-    if report["warnings"]:
-        yield "<ul>{}</ul>".format("".join("<li>{}</li>".format(fr("Attention : " + warning)) for warning in report["warnings"]))
-    yield '<section class="scroll" tabindex="0" aria-label="Tableau des variantes"><table><thead><tr>'
-    for label in ("variante", "passages", "mots indexés", "contextes complets", "faits couverts", "mots envoyés", "mots redondants"):
-        yield '<th scope="col"{}>{}</th>'.format("" if label == "variante" else ' class="n"', label)
-    yield "</tr></thead><tbody>"
+    rows = []
     for variant in report["variants"]:
         summary = variant["summary"]
-        yield '<tr><th scope="row" class="id">{}</th>'.format(escape(variant["id"]))
-        for value, part, whole in ((summary["passages_indexed"], 0, 0), (summary["words_indexed"], 0, 0),
-                                   (None, summary["complete_contexts"], summary["answerable_questions"]),
-                                   (None, summary["facts_covered"], summary["facts_required"]), (summary["words_sent"], 0, 0),
-                                   (summary["redundant_words"], summary["redundant_words"], summary["words_sent"])):
-            text = "–" if value is None and not whole else "{}/{}".format(part, whole) if value is None else value
-            bar = '<span class="bar"><i style="width:{:.1f}%"></i></span>'.format(100 * part / whole) if whole else ""
-            yield '<td class="n">{}{}</td>'.format(escape(text), bar)
-        yield "</tr>"
-    yield "</tbody></table></section></section>"
+        rows.append([variant["id"]])
+        for _, text, name, total in COLUMNS:
+            part, whole = summary[name], summary.get(total)
+            known = part is not None and (whole != 0 or text == "{}")
+            rows[-1].append(tag('td class="n"', escape(text.format(part, whole)) if known else "–",
+                                bar(part, whole) if whole else ""))
+    labels = ["variante"] + [label for label, *_ in COLUMNS]
+    return tag('section id="variantes"', "<h2>Les variantes</h2>",
+               bullets("Attention : " + warning for warning in report["warnings"]),
+               tag(SCROLLED.format("Tableau des variantes"), *table(labels, rows, ' class="n"')))
 
 
-def sign_of(fact: Mapping[str, Any]) -> Tuple[str, str]:
+def sign_of(fact: dict) -> Tuple[str, str]:
     """The (shape, word) of a fact's state."""
     return SIGNS[fact["loss"]["stage"]] if fact["loss"] else COVERED
 
 
-def draw_matrix(variants: Sequence[Mapping[str, Any]], linked: FrozenSet[int]) -> Iterator[str]:
+def draw_matrix(variants: list, linked: Iterable[int]) -> Iterator[List[str]]:
     """Questions by variants: a mark for each fact, a shape and a word, linked to its detail."""
-    yield '<section id="matrice"><h2>La matrice</h2><section class="scroll" tabindex="0" aria-label="Questions et variantes">'
-    yield '<table><thead><tr><th scope="col">question</th>'
-    for variant in variants:
-        yield '<th scope="col">{}</th>'.format(escape(variant["id"]))
-    yield "</tr></thead><tbody>"
     for number, question in enumerate(variants[0]["questions"]):
-        yield '<tr><th scope="row" class="id">{}</th>'.format(escape(question["id"]))
-        for rank, variant in enumerate(variants):
-            marks = ""
-            for fact in variant["questions"][number]["facts"]:
-                text = '<b aria-hidden="true">{}</b>{} <small>{}</small>'.format(*sign_of(fact), bdi(fact["id"]))
-                lost = " lost" if fact["loss"] else ""
-                marks += ('<a class="m{}" href="#d{}-{}">{}</a>'.format(lost, number, rank, text) if number in linked
-                          else '<span class="m{}">{}</span>'.format(lost, text))
-            yield '<td><div class="marks">{}</div></td>'.format(marks or '<span class="soft">sans preuve exigée</span>')
-        yield "</tr>"
-    yield "</tbody></table></section></section>"
+        cells = []
+        for column, variant in enumerate(variants):
+            link = ' href="#d{}-{}"'.format(number, column) if number in linked else ""
+            marks = [draw_mark(fact, link) for fact in variant["questions"][number]["facts"]]
+            marks = marks or ['<span class="soft">sans preuve exigée</span>']
+            cells.append(tag("td", tag('div class="marks"', *marks)))
+        yield [question["id"], *cells]
 
 
-def draw_question(number: int, variants: Sequence[Mapping[str, Any]], budget: int, brief: bool) -> Iterator[str]:
-    """A question, and a fold for each variant: the strip, then the words; brief: only for those that lost a proof."""
-    question = variants[0]["questions"][number]
-    yield '<article aria-labelledby="q{}"><h3 id="q{}">{}</h3>'.format(number, number, escape(question["text"]))
-    yield '<p class="soft">{}</p>'.format(escape(question["id"]))
-    for rank, variant in enumerate(variants):
-        asked = variant["questions"][number]
-        lost = [fact for fact in asked["facts"] if fact["loss"]]
-        state = "preuves couvertes" if asked["facts"] and not lost else "sans réponse attendue" if not asked["answerable"] else ", ".join(
-            "{} : {}".format(fact["id"], STAGE[fact["loss"]["stage"]].label) for fact in lost)
+def draw_mark(fact: dict, link: str) -> str:
+    """A fact in the matrix; link is its attribute, if any."""
+    shape, word = sign_of(fact)
+    opening = '{} class="m{}"{}'.format("a" if link else "span", " lost" if fact["loss"] else "", link)
+    return tag(opening, tag('b aria-hidden="true"', shape), word, " ", tag("small", bdi(fact["id"])))
+
+
+def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) -> Iterator[str]:
+    """The questions that are detailed, by their numbers; brief: advice is given once."""
+    yield '<section id="trajets"><h2>Le trajet de chaque preuve</h2>'
+    yield tag("p", fr(
+        "Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le "
+        "budget. Plein : envoyé ; hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres "
+        "lettrés sont les preuves exigées. Les mots d'un document se comptent à partir de 0."))
+    left = len(variants[0]["questions"]) - len(detailed)
+    if left:
+        yield tag("p", fr("{} sans preuve perdue : dans la matrice seulement.", counted(left, "question")))
+    if brief:
+        lost = {name for variant in variants for name in variant["summary"]["losses"]}
+        yield bullets("Une preuve {} : {}".format(stage.label, stage.advice)
+                      for stage in STAGE.values() if stage.id in lost)
+    for number in detailed:
+        yield draw_question(number, variants, budget, brief)
+    yield "</section>"
+
+
+def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
+    """A question, and a fold for each variant: the strip, the words; brief: only where a proof was lost."""
+    asked, folds = variants[0]["questions"][number], []
+    for column, variant in enumerate(variants):
+        question = variant["questions"][number]
+        facts, hits = lettered(question["facts"]), shown_hits(variant, question)
+        lost = ", ".join("{} : {}".format(fact["id"], STAGE[fact["loss"]["stage"]].label)
+                         for fact in facts if fact["loss"])
+        state = fr(lost or ("preuves couvertes" if facts else "sans réponse attendue"))
+        place, name = 'id="d{}-{}"'.format(number, column), escape(variant["id"]) + " – "
         if brief and not lost:
-            yield '<p id="d{}-{}">{} – {}</p>'.format(number, rank, escape(variant["id"]), fr(state))
+            folds.append(tag("p " + place, name, state))
             continue
-        yield '<details{}><summary>{} – <span{}>{}</span></summary><div id="d{}-{}">'.format(
-            " open" if lost and not brief else "", escape(variant["id"]), ' class="lost"' if lost else "", fr(state), number, rank)
-        yield from draw_strip(variant, asked, budget, brief)
-        yield from draw_words(variant, asked, brief)
-        yield "</div></details>"
-    yield "</article>"
+        away = [(fact, *stand) for fact in facts for stand in places_away(variant, fact, hits)]
+        strip = draw_strip(hits, away, facts, budget, brief) if hits or away else tag(
+            "p", fr(NOTHING_FOUND[question["no_hits"]]))
+        folds.append(tag("details open" if lost and not brief else "details",
+                         tag("summary", name, tag('span class="lost"' if lost else "span", state)),
+                         tag("div " + place, strip, *draw_words(hits, facts, brief))))
+    return tag('article aria-labelledby="q{}"'.format(number),
+               tag('h3 id="q{}"'.format(number), escape(asked["text"])),
+               tag('p class="soft"', escape(asked["id"])), *folds)
 
 
-def letters(facts: Sequence[Mapping[str, Any]]) -> List[Tuple[str, Mapping[str, Any]]]:
-    """A, B, C… for the facts of a question."""
-    return [(chr(ord("A") + number) if number < 26 else str(number + 1), fact) for number, fact in enumerate(facts)]
+def lettered(facts: list) -> list:
+    """The facts of a question, with a letter each: A, B, C…"""
+    return [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
+            for number, fact in enumerate(facts)]
 
 
 def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
     """A box from word start to word end of a track that is scale words long."""
     left, width = (round(100 * words / scale, 1) or 0 for words in (start, end - start))
-    return '<i class="{}" style="left:{:g}%{}">{}</i>'.format(kind, left, ";width:{:g}%".format(width) if end > start else "", inside)
+    style = "left:{:g}%;width:{:g}%" if end > start else "left:{:g}%"
+    return '<i class="{}" style="{}">{}</i>'.format(kind, style.format(left, width), inside)
 
 
-def rows_of(variant: Mapping[str, Any], question: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """What the strip and the words show, in order: the hits; of another engine, what it sent, then what it found and left."""
+def track(label: str, drawn: str, told: str, kind: str = "") -> str:
+    """A label, and boxes on a line with the words that say the same."""
+    return tag('div class="row{}"'.format(kind), tag("span", bdi(label)),
+               tag('span role="img" aria-label="{}"'.format(fr(told)), drawn))
+
+
+def shown_hits(variant: dict, question: dict) -> list:
+    """The hits; of another engine, what it sent, then what it found and left."""
     hits = question["hits_before_budget"] or []
     if variant["chunking"] is not None:
         return hits
     found = {hit["passage"]: hit for hit in hits}
-    sent = {kept["passage"]: kept for kept in question["context"]}
-    return ([{**found.get(kept["passage"], kept), "rank": kept["rank"], "kept_words": kept["words"]} for kept in question["context"]]
-            + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in sent])
+    sent = [{**found.get(part["passage"], part), "rank": part["rank"], "kept_words": part["words"]}
+            for part in question["context"]]
+    names = {hit["passage"] for hit in sent}
+    return sent + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in names]
 
 
-def places_in(row: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]) -> List[Tuple[str, int, int]]:
-    """(letter, start, end) of the quotes in a row's passage, in its own words, those put before it counted."""
-    placed = []
-    for letter, fact in letters(facts):
-        start, end = max(fact["start"], row["start"]), min(fact["end"], row["end"])
-        if fact["document"] == row["document"] and start < end:
-            placed.append((letter, row["lead_words"] + start - row["start"], row["lead_words"] + end - row["start"]))
-    return placed
+def places_in(hit: dict, facts: list) -> List[tuple]:
+    """(letter, start, end) of the quotes in a passage, in its own words, those put before it counted."""
+    places, lead = [], hit["lead_words"] - hit["start"]
+    for fact in facts:
+        start, end = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
+        if fact["document"] == hit["document"] and start < end:
+            places.append((fact["letter"], lead + start, lead + end))
+    return places
 
 
-def draw_strip(variant: Mapping[str, Any], question: Mapping[str, Any], budget: int, brief: bool) -> Iterator[str]:
-    """The hits to scale, one after the other, the budget across them, and the passages where lost proofs really stand.
-
-    brief: passages without proof that follow one another share a line.
-    """
-    facts, rows = question["facts"], rows_of(variant, question)
-    away = [(letter, fact, *place) for letter, fact in letters(facts) for place in places_away(variant, fact, {row["passage"] for row in rows})]
-    scale = max([budget, sum(row["words"] for row in rows)] + [end - start for _, _, _, start, end in away])
-    if not rows and not away:
-        yield "<p>{}</p>".format(fr(NOTHING_FOUND[question["no_hits"]]))
-        return
-    yield '<figure><div class="strip" style="--budget:{:g}%">'.format(round(100 * budget / scale, 1))
-    tag = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale, fr("budget : {}".format(counted(budget, "mot"))))
-    yield '<div class="row first"><span></span><span>{}</span></div>'.format(tag)
-    before, group = 0, []
-    for row in rows + [None]:
-        if group and (row is None or not brief or places_in(row, facts) or places_in(group[-1], facts)):
-            yield draw_passages(group, before, scale, facts)
-            before, group = before + sum(each["words"] for each in group), []
-        group.append(row)
-    for letter, fact, label, start, end in away:
-        place = max(0, fact["start"] - start), min(end, fact["end"]) - start
-        told = "{}, mots {} à {}".format(letter, start + place[0], start + place[1] - 1)
-        yield draw_row(label, box("away", 0, end - start, scale) + box("q", *place, scale, "<b>{}</b>".format(letter)), told, " away-row")
-    caption = " ".join("<span>{}</span>".format(fr("{} : {}, {}".format(letter, fact["id"], sign_of(fact)[1]))) for letter, fact in letters(facts))
-    yield "</div><figcaption>{}</figcaption></figure>".format(caption)
-
-
-def draw_passages(group: Sequence[Mapping[str, Any]], before: int, scale: int, facts: Sequence[Mapping[str, Any]]) -> str:
-    """A row of the strip: one passage, or several without proof; before is the number of words ahead of it."""
-    words, kept = sum(row["words"] for row in group), sum(row["kept_words"] for row in group)
-    boxes = box("kept", before, before + kept, scale) if kept else ""
-    boxes += box("cut", before + kept, before + words, scale) if kept < words else ""
-    told = ["{}, {}".format(counted(kept, "mot envoyé"), counted(words - kept, "coupé"))]
-    first = group[0]["start"] - group[0]["lead_words"]  # told as in the JSON: words of the document, from 0
-    for letter, start, end in places_in(group[0], facts):
-        boxes += box("q", before + start, before + end, scale, "<b>{}</b>".format(letter))
-        told.append("{}, mots {} à {}".format(letter, first + start, first + end - 1))
-    label = "{} · {} · {}".format(group[0]["rank"], group[0]["passage"], counted(words, "mot")) if len(group) == 1 else "{} à {} · {}".format(
-        group[0]["rank"], group[-1]["rank"], counted(words, "mot"))
-    return draw_row(label, boxes, " ; ".join(told))
-
-
-def draw_row(label: str, boxes: str, told: str, kind: str = "") -> str:
-    """A label, and a track of boxes with the words that say the same."""
-    return '<div class="row{}"><span>{}</span><span role="img" aria-label="{}">{}</span></div>'.format(kind, bdi(label), fr(told), boxes)
-
-
-def places_away(variant: Mapping[str, Any], fact: Mapping[str, Any], found: Iterable[str]) -> Iterator[Tuple[str, int, int]]:
+def places_away(variant: dict, fact: dict, hits: list) -> Iterator[tuple]:
     """(label, start, end) of the passages, not among the hits, where a lost proof really stands."""
-    loss = fact["loss"] or {}
-    told = loss.get("pieces", [{"passage": loss["passage"], "rank": loss.get("rank")}] if "passage" in loss else [])
-    for each in told:
-        document, _, number = each["passage"].rpartition("#")
-        if each["passage"] not in found and variant["passages"] and number.isdigit():
+    loss, found = fact["loss"] or {}, {hit["passage"] for hit in hits}
+    for piece in loss.get("pieces", [loss] if "passage" in loss else []):
+        name, rank = piece["passage"], piece.get("rank")
+        document, _, number = name.rpartition("#")
+        if name not in found and variant["passages"] and number.isdigit():
             start, end = variant["passages"][document][int(number) - 1]
-            rank = "rang {}".format(each["rank"]) if each["rank"] else "sans rang"
-            yield "{} · {} · {}".format(rank, each["passage"], counted(end - start, "mot")), start, end
+            rank = "rang {}".format(rank) if rank else "sans rang"
+            yield "{} · {} · {}".format(rank, name, counted(end - start, "mot")), start, end
 
 
-def draw_words(variant: Mapping[str, Any], question: Mapping[str, Any], brief: bool) -> Iterator[str]:
-    """What was sent, its quotes marked, what the budget cut greyed, and each loss in a sentence with what to try next.
+def draw_strip(hits: list, away: list, facts: list, budget: int, brief: bool) -> str:
+    """The hits to scale, the budget, the passages away; brief: those without proof share a line."""
+    scale = max([budget, sum(hit["words"] for hit in hits)] + [end - start for *_, start, end in away])
+    limit = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale,
+                fr("budget : {}", counted(budget, "mot")))
+    tracks, before, group = [tag('div class="row first"', "<span></span>", tag("span", limit))], 0, []
+    for hit, after in zip(hits, [*hits[1:], None]):
+        group.append(hit)
+        if not brief or after is None or places_in(hit, facts) or places_in(after, facts):
+            tracks.append(draw_passages(group, before, scale, facts))
+            before, group = before + sum(hit["words"] for hit in group), []
+    for fact, label, start, end in away:
+        first, last = max(start, fact["start"]), min(end, fact["end"])
+        quote = box("q", first - start, last - start, scale, tag("b", fact["letter"]))
+        tracks.append(track(label, box("away", 0, end - start, scale) + quote,
+                            "{}, mots {} à {}".format(fact["letter"], first, last - 1), " away-row"))
+    legend = [tag("span", fr("{} : {}, {}", fact["letter"], fact["id"], sign_of(fact)[1])) for fact in facts]
+    strip = 'div class="strip" style="--budget:{:g}%"'.format(round(100 * budget / scale, 1))
+    return tag("figure", tag(strip, *tracks), tag("figcaption", " ".join(legend)))
 
-    brief: only the words around the quotes.
-    """
-    facts, room = question["facts"], SHOWN_WORDS
-    for row in rows_of(variant, question):
-        places = [(start, end) for _, start, end in places_in(row, facts)]
-        shown_words = min(row["words"], row["kept_words"] + room)
-        room -= shown_words - row["kept_words"]
-        around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places] if brief else [(0, shown_words)]
+
+def draw_passages(group: list, before: int, scale: int, facts: list) -> str:
+    """A line of the strip, after some words: one passage, or several without proof."""
+    hit, words, sent = group[0], *(sum(hit[name] for hit in group) for name in ("words", "kept_words"))
+    drawn = box("kept", before, before + sent, scale) if sent else ""
+    drawn += box("cut", before + sent, before + words, scale) if sent < words else ""
+    told = "{}, {}".format(counted(sent, "mot envoyé"), counted(words - sent, "coupé"))
+    first = hit["start"] - hit["lead_words"]  # told as in the JSON: words of the document, from 0
+    for letter, start, end in places_in(hit, facts):
+        drawn += box("q", before + start, before + end, scale, tag("b", letter))
+        told += " ; {}, mots {} à {}".format(letter, first + start, first + end - 1)
+    name = "· " + hit["passage"] if len(group) == 1 else "à {}".format(group[-1]["rank"])
+    return track("{} {} · {}".format(hit["rank"], name, counted(words, "mot")), drawn, told)
+
+
+def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
+    """What was sent (brief: around the quotes), then each loss in a sentence, and what to try."""
+    room = SHOWN_WORDS
+    for hit in hits:
+        places = [(start, end) for _, start, end in places_in(hit, facts)]
+        shown_words = min(hit["words"], hit["kept_words"] + room)
+        room -= shown_words - hit["kept_words"]
+        around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
+        around = around if brief else [(0, shown_words)]
         around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
         if around:
-            yield '<p class="words" dir="auto"><span class="lab">{}</span>\n{}</p>'.format(
-                bdi("{} · {}".format(row["rank"], row["passage"])), mark_words(row, places, around))
+            label = tag('span class="lab"', bdi("{} · {}".format(hit["rank"], hit["passage"])))
+            yield tag('p class="words" dir="auto"', label, "\n", mark_words(hit, places, around))
     for fact in facts:
         if fact["loss"]:
             stage = STAGE[fact["loss"]["stage"]]
-            yield '<p><span class="lost">{}</span> «\u00a0<bdi>{}</bdi>\u00a0»{}</p>'.format(
-                fr("{} : {} ({}).".format(fact["id"], stage.label, detail_of(fact["loss"]))), escape(fact["quote"]),
-                "" if brief else "<br>" + fr(stage.advice))
+            sentence = fr("{} : {} ({}).", fact["id"], stage.label, detail_of(fact["loss"]))
+            yield tag("p", tag('span class="lost"', sentence), " «\u00a0", bdi(fact["quote"]), "\u00a0»",
+                      "" if brief else "<br>" + fr(stage.advice))
 
 
-def mark_words(row: Mapping[str, Any], places: Sequence[Tuple[int, int]], around: Sequence[Tuple[int, int]]) -> str:
-    """The words of a passage that stand in around: quotes marked, those beyond the budget greyed; what is left out is counted."""
-    words, kept = list(WORD.finditer(row["text"])), row["kept_words"]
-    limits = {0, len(words), min(kept, len(words))} | {min(limit, len(words)) for pair in [*places, *around] for limit in pair}
-    text, edges, left = "", sorted(limits), 0
-    for start, end in zip(edges, edges[1:]):
-        if not any(first <= start < last for first, last in around):
+def mark_words(hit: dict, places: List[tuple], around: List[tuple]) -> str:
+    """The words around some places, quotes marked, the budget's cut greyed; others are counted."""
+    def within(pairs):
+        return any(first <= start < last for first, last in pairs)
+    words, sent = list(WORD.finditer(hit["text"])), hit["kept_words"]
+    limits = sorted({min(limit, len(words)) for limit in {0, sent, len(words)}.union(*places, *around)})
+    text, left = "", 0
+    for start, end in zip(limits, limits[1:]):
+        if not within(around):
             left += end - start
             continue
-        text += left_out(left) if left else row["text"][words[start - 1].end():words[start].start()] if start else ""
-        part, left = escape(row["text"][words[start].start():words[end - 1].end()]), 0
-        part = "<mark>{}</mark>".format(part) if any(first <= start < last for first, last in places) else part
-        text += '<span class="off">{}</span>'.format(part) if start >= kept else part
+        if start:
+            text += left_out(left) if left else hit["text"][words[start - 1].end():words[start].start()]
+        part, left = escape(hit["text"][words[start].start():words[end - 1].end()]), 0
+        part = tag("mark", part) if within(places) else part
+        text += tag('span class="off"', part) if start >= sent else part
     return text + (left_out(left) if left else "")
 
 
 def left_out(words: int) -> str:
     """`… 191 mots …`, in the place of words that are not shown."""
-    return ' <span class="off">{}</span> '.format(fr("… {} …".format(counted(words, "mot"))))
+    return " {} ".format(tag('span class="off"', fr("… {} …", counted(words, "mot"))))
 
 
-def draw_documents(documents: Sequence[Mapping[str, Any]], variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def draw_documents(documents: list, variants: list) -> Iterator[str]:
     """Each document as a line of its words: the limits of each variant above, quotes below."""
-    yield '<section id="documents"><h2>Les documents</h2><p>{}</p>'.format(
-        fr("Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des passages, les cadres les preuves ; "
-           "celles qu'une limite coupe sont soulignées sur la ligne de la variante."))
-    quotes: Dict[str, Dict[Tuple[int, int, str], None]] = {}
-    for question in (question for variant in variants[:1] for question in variant["questions"]):
+    yield '<section id="documents"><h2>Les documents</h2>'
+    yield tag("p", fr(
+        "Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des "
+        "passages, les cadres les preuves ; celles qu'une limite coupe sont soulignées sur la ligne de la "
+        "variante."))
+    quotes: Dict[str, set] = {document["id"]: set() for document in documents}
+    for question in variants[0]["questions"]:
         for fact in question["facts"]:
-            for each in fact.get("alternatives", [fact]):
-                quotes.setdefault(each["document"], {})[each["start"], each["end"], fact["id"]] = None
+            for quote in fact.get("alternatives", [fact]):
+                quotes[quote["document"]].add((quote["start"], quote["end"], fact["id"]))
     for document in documents:
-        yield from draw_document(document, sorted(quotes.get(document["id"], ())), [variant for variant in variants if variant["passages"] is not None])
+        yield draw_document(document, sorted(quotes[document["id"]]), variants)
     yield "</section>"
 
 
-def draw_document(document: Mapping[str, Any], quotes: Sequence[Tuple[int, int, str]], variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def draw_document(document: dict, quotes: List[tuple], variants: list) -> str:
     """One document: quotes are (start, end, fact id)."""
-    total = document["words"]
-    yield '<h3>{}</h3><p class="soft">{}</p><figure>'.format(bdi(document["id"]), fr("{}, {}".format(counted(total, "mot"), counted(len(quotes), "preuve"))))
-    broken: Dict[Tuple[str, str], List[str]] = {}
+    name, total, proofs = document["id"], document["words"], counted(len(quotes), "preuve")
+    tracks, broken = [], {}
     for variant in variants:
-        limits, split = cut_quotes(variant["passages"][document["id"]], quotes)
-        for start, end, id, where in split:
-            broken.setdefault((id, where), []).append(variant["id"])
-        under = "".join(box("p", start, end, total) for start, end, _, _ in split)
-        told = "{}, limites aux mots {}".format(counted(len(limits) - 1, "passage"), ", ".join(map(str, limits[:20])) + (", …" if len(limits) > 20 else ""))
-        yield draw_row(variant["id"], draw_path("M{} 6v20", limits, total) + under, told)
+        if variant["passages"] is not None:
+            limits, split = cut_quotes(variant["passages"][name], quotes)
+            for _, _, fact, where in split:
+                broken.setdefault((fact, where), []).append(variant["id"])
+            told = "{}, limites aux mots {}".format(
+                counted(len(limits) - 1, "passage"), ", ".join(map(str, limits[:TOLD_LIMITS])))
+            tracks.append(track(variant["id"], draw_limits(limits, total) + boxes("p", split, total),
+                                told + (", …" if len(limits) > TOLD_LIMITS else "")))
     if len(quotes) > DRAWN_QUOTES:
-        yield draw_row("les preuves", "".join(box("o", start, end, total) for start, end, _ in quotes), counted(len(quotes), "preuve"))
-    for start, end, id in quotes if len(quotes) <= DRAWN_QUOTES else ():
-        yield draw_row("{} · {}–{}".format(id, start, end - 1), box("q", start, end, total), "mots {} à {}".format(start, end - 1))
-    yield "</figure>"
-    if broken:
-        more = len(broken) - DRAWN_QUOTES
-        yield "<ul>{}{}</ul>".format("".join("<li>{}</li>".format(fr("{} : {} par {}.".format(id, where, ", ".join(ids))))
-                                             for (id, where), ids in islice(broken.items(), DRAWN_QUOTES)),
-                                     "<li>{}</li>".format(fr("et {}.".format(counted(more, "autre")))) if more > 0 else "")
+        tracks.append(track("les preuves", boxes("o", quotes, total), proofs))
+    else:
+        tracks += [track("{} · {}–{}".format(fact, start, end - 1), box("q", start, end, total),
+                         "mots {} à {}".format(start, end - 1)) for start, end, fact in quotes]
+    sentences = ["{} : {} par {}.".format(*pair, ", ".join(names)) for pair, names in broken.items()]
+    if len(sentences) > DRAWN_QUOTES:
+        sentences[DRAWN_QUOTES:] = ["et {}.".format(counted(len(sentences) - DRAWN_QUOTES, "autre"))]
+    return tag("h3", bdi(name)) + tag('p class="soft"', fr("{}, {}", counted(total, "mot"), proofs)) + tag(
+        "figure", *tracks) + bullets(sentences)
 
 
-def cut_quotes(passages: Sequence[Sequence[int]], quotes: Iterable[Tuple[int, int, str]]) -> Tuple[List[int], List[Tuple[int, int, str, str]]]:
-    """(limits of the passages, [(start, end, fact id, where it is cut, in French)] of the quotes that no passage holds whole)."""
-    limits, starts = sorted({limit for passage in passages for limit in passage}), [first for first, _ in passages]
-    split = []
-    for start, end, id in quotes:
+def boxes(kind: str, quotes: List[tuple], total: int) -> str:
+    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
+
+
+def cut_quotes(passages: list, quotes: List[tuple]) -> Tuple[List[int], List[tuple]]:
+    """The limits of the passages, and the quotes that none holds whole: (start, end, fact id, where cut)."""
+    limits = sorted({limit for pair in passages for limit in pair})
+    starts, split = [start for start, _ in passages], []
+    for start, end, name in quotes:
         inside = limits[bisect_right(limits, start):bisect_left(limits, end)]
-        at = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
-        if not at or passages[at - 1][1] < end:
-            split.append((start, end, id, "coupée au mot {}".format(inside[0]) if inside else "laissée de côté, ou coupée dans un mot,"))
+        before = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
+        if not before or passages[before - 1][1] < end:
+            split.append((start, end, name, "coupée au mot {}".format(inside[0]) if inside else
+                          "laissée de côté, ou coupée dans un mot,"))
     return limits, split
 
 
-def draw_path(step: str, places: Iterable[int], scale: int) -> str:
-    """One stroke at each place of a track."""
-    return ('<svg viewBox="0 0 1000 32" preserveAspectRatio="none" aria-hidden="true"><path d="{}" fill="none" vector-effect="non-scaling-stroke"/>'
-            '</svg>').format("".join(step.format(round(1000 * place / scale, 1)) for place in places))
+def draw_limits(limits: Iterable[int], total: int) -> str:
+    """One stroke at each limit of a document."""
+    strokes = "".join("M{} 6v20".format(round(1000 * limit / total, 1)) for limit in limits)
+    return tag('svg viewBox="0 0 1000 32" preserveAspectRatio="none" aria-hidden="true"',
+               '<path d="{}" fill="none" vector-effect="non-scaling-stroke"/>'.format(strokes))
 
 
-def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+def draw_citations(report: dict, title: str) -> Iterator[str]:
     """Three fractions as bars, then the claims by verdict, each citation with its status."""
-    yield '<header><h1>{}</h1><dl><dt>Empreinte</dt><dd>{}</dd><dt>Atelier</dt><dd>{}</dd></dl></header><main id="contenu">'.format(
-        escape(citations["file"]), escape(citations["sha256"]), escape(report["atelier"]))
-    yield '<section><h2>Trois fractions</h2><table><tbody>'
-    for key, label in FRACTIONS:
-        part, whole = citations[key]["numerator"], citations[key]["denominator"]
-        yield '<tr><th scope="row">{}</th><td class="n">{}<span class="bar"><i style="width:{:.1f}%"></i></span></td></tr>'.format(
-            fr(label), escape(citations[key]["fraction"]), 100 * part / whole if whole else 0)
+    citations = report["citations"]
+    yield draw_header(title, "", {"Empreinte": citations["sha256"], "Atelier": report["atelier"]})
+    yield '<main id="contenu"><section><h2>Trois fractions</h2><table><tbody>'
+    for name, label in FRACTIONS:
+        figure = citations[name]
+        yield tag("tr", tag('th scope="row"', fr(label)), tag(
+            'td class="n"', escape(figure["fraction"]), bar(figure["numerator"], figure["denominator"])))
     yield "</tbody></table></section>"
     for verdict, label in CLAIMS.items():
-        claims = [claim for claim in citations["claims"] if claim["verdict"] == verdict]
-        yield "<section><h2>{}</h2>".format(fr("{} : {}".format(label, len(claims))))
-        if claims:
-            yield '<table><thead><tr><th scope="col">affirmation</th><th scope="col">citations</th></tr></thead><tbody>'
-            for claim in claims:
-                told = [fr("{} : {}, {}{}".format(each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]],
-                                                 ", répétée" if each["duplicate"] else "")) for each in claim["citations"]]
-                yield '<tr><th scope="row" class="id">{}</th><td class="id">{}</td></tr>'.format(escape(claim["id"]), "<br>".join(told) or "sans citation")
-            yield "</tbody></table>"
-        yield "</section>"
+        rows = [draw_claim(claim) for claim in citations["claims"] if claim["verdict"] == verdict]
+        yield tag("section", tag("h2", fr("{} : {}", label, len(rows))),
+                  *table(("affirmation", "citations"), rows) if rows else "")
     yield "</main>"
+
+
+def draw_claim(claim: dict) -> List[str]:
+    """Its line of the table."""
+    told = [fr("{} : {}, {}{}", cited["passage"], STATUSES[cited["status"]], RELATIONS[cited["relation"]],
+               ", répétée" if cited["duplicate"] else "") for cited in claim["citations"]]
+    return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
 
 
 # --- 19. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
-    "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
-                  {"id": "b", "text": "Le plafond est de 140 euros."}],
+    "documents": [
+        {"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
+        {"id": "b", "text": "Le plafond est de 140 euros."}],
     "facts": [{"id": "regle", "document": "a", "quote": "plafond est de 140 euros"},
               {"id": "exception", "document": "a", "quote": "190 euros après accord écrit"}],
     "questions": [{"id": "q", "text": "Quel plafond ?", "required_facts": ["regle", "exception"]}],
 }
 
 
-def refusals(**changes: Any) -> List[str]:
-    """The sentences with which a small sound case is refused once some of its keys are changed."""
-    try:
-        read_case(json.dumps({**GUARD_CASE, **changes}).encode("utf-8"), "", lambda path: b"")
-    except AtelierError as error:
-        return list(error.sentences)
-    return []
+def read_guard_case(**added: List[dict]) -> Case:
+    """The case of the guards, with more documents, facts or questions."""
+    case = {name: members + added.get(name, []) for name, members in GUARD_CASE.items()}
+    return read_case(json.dumps(case).encode("utf-8"), "", lambda path: b"")
 
 
-def guard_coverage(*kept: Tuple[int, int], document: str = "a") -> List[Any]:
-    """[rule covered, exception covered, complete] when the given words of a document are kept."""
-    case = read_case(json.dumps(GUARD_CASE).encode("utf-8"), "", lambda path: b"")
-    spans = [Span(document, start, end) for start, end in kept]
+def verdicts(document: str, *sent: Tuple[int, int]) -> List[Any]:
+    """[rule covered, exception covered, complete] when these words of a document are sent."""
+    case, spans = read_guard_case(), [Span(document, *words) for words in sent]
     covered = [not missing_spans(fact.quotes[0].span, spans) for fact in case.facts.values()]
     return covered + [is_complete(case.questions[0], covered)]
 
 
-def guard_duplicate_document():
-    return refusals(documents=GUARD_CASE["documents"] + [{"id": "b", "text": "Autre."}]), [
-        "documents[2].id : identifiant « b » déjà pris par documents[1].id ; donnez-en un autre."]
-
-
-def guard_duplicate_fact():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "regle", "document": "b", "quote": "140 euros"}]), [
-        "facts[2].id : identifiant « regle » déjà pris par facts[0].id ; donnez-en un autre."]
-
-
-def guard_duplicate_question():
-    return refusals(questions=GUARD_CASE["questions"] * 2), [
-        "questions[1].id : identifiant « q » déjà pris par questions[0].id ; donnez-en un autre."]
-
-
-def guard_unknown_document():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "c", "document": "z", "quote": "140 euros"}]), [
-        "facts[2].document : document « z » inconnu. Possibles : a, b."]
-
-
-def guard_unknown_fact():
-    return refusals(questions=[{"id": "q", "text": "Quel plafond ?", "required_facts": ["regles"]}]), [
-        "questions[0].required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]
-
-
-def guard_absent_quote():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]), [
-        "facts[2].quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
-        "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]
-
-
-def guard_inconsistent_question():
-    return refusals(questions=[{"id": "p", "text": "Quel plafond ?", "required_facts": []},
-                               {"id": "q", "text": "Quel plafond ?", "answerable": False, "required_facts": ["regle"]}]), [
-        "questions[0] : question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.",
-        "questions[1] : question déclarée sans réponse, mais qui exige des faits ; ôtez les faits ou « answerable »."]
-
-
-def guard_empty_document():
-    return refusals(documents=GUARD_CASE["documents"] + [{"id": "c", "text": " \n"}]), [
-        "documents[2].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]
-
-
-def guard_rule_without_exception():
-    return guard_coverage((0, 6)), [True, False, False]
-
-
-def guard_truncated_quote():
-    return guard_coverage((0, 5))[:1] + guard_coverage((1, 6), (10, 14))[:2], [False, True, False]
-
-
-def guard_wrong_document():
-    return guard_coverage((0, 6), document="b")[:2], [False, False]
-
-
-def guard_unknown_passage():
-    known = {"a#0001": make_passage(make_document("a", "", "Le plafond est de 140 euros.", {}), "a#0001", 0, 28, "")}
+def outcome_of(attempt: Callable[..., Any], *given: Any) -> Any:
+    """What an attempt gives, or the sentences with which it is refused."""
     try:
-        obtained = str(kept_spans(known, [("a#0001", 6), ("a#0002", 6)]))
+        return attempt(*given)
     except AtelierError as error:
-        obtained = str(error)
-    return obtained, "passage « a#0002 » inconnu de cette variante. Vouliez-vous dire « a#0001 » ?"
+        return error.sentences
 
 
-def guard_invalid_overlap():
-    def refused(overlap):
-        try:
-            return str(windows(9, 4, overlap))
-        except AtelierError:
-            return "refusé"
-    return [refused(overlap) for overlap in (-1, 4, 5, 3)], [
-        "refusé", "refusé", "refusé", "[(0, 4), (1, 5), (2, 6), (3, 7), (4, 8), (5, 9)]"]
-
-
-GUARDS = (
-    ("deux documents de même identifiant sont refusés", guard_duplicate_document),
-    ("deux faits de même identifiant sont refusés", guard_duplicate_fact),
-    ("deux questions de même identifiant sont refusées", guard_duplicate_question),
-    ("un fait sur un document inconnu est refusé", guard_unknown_document),
-    ("une question sur un fait inconnu est refusée", guard_unknown_fact),
-    ("une citation absente de son document est refusée", guard_absent_quote),
-    ("une question incohérente avec ses faits est refusée", guard_inconsistent_question),
-    ("un document vide est refusé", guard_empty_document),
-    ("la règle sans son exception ne suffit pas", guard_rule_without_exception),
-    ("une citation à laquelle il manque un mot n'est pas couverte", guard_truncated_quote),
-    ("les mêmes mots dans un autre document ne prouvent rien", guard_wrong_document),
-    ("un passage inconnu dans un contexte est une erreur", guard_unknown_passage),
-    ("un recouvrement impossible est refusé", guard_invalid_overlap),
+GUARDS = (  # the sentence to defend, what is tried, what must come, worked by hand
+    ("deux documents de même identifiant sont refusés",
+     lambda: read_guard_case(documents=[{"id": "b", "text": "Autre."}]),
+     ["documents[2].id : identifiant « b » déjà pris par documents[1].id ; donnez-en un autre."]),
+    ("deux faits de même identifiant sont refusés",
+     lambda: read_guard_case(facts=[{"id": "regle", "document": "b", "quote": "140 euros"}]),
+     ["facts[2].id : identifiant « regle » déjà pris par facts[0].id ; donnez-en un autre."]),
+    ("deux questions de même identifiant sont refusées",
+     lambda: read_guard_case(questions=[{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]),
+     ["questions[1].id : identifiant « q » déjà pris par questions[0].id ; donnez-en un autre."]),
+    ("un fait sur un document inconnu est refusé",
+     lambda: read_guard_case(facts=[{"id": "c", "document": "z", "quote": "140 euros"}]),
+     ["facts[2].document : document « z » inconnu. Possibles : a, b."]),
+    ("une question sur un fait inconnu est refusée",
+     lambda: read_guard_case(questions=[{"id": "r", "text": "Combien ?", "required_facts": ["regles"]}]),
+     ["questions[1].required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]),
+    ("une citation absente de son document est refusée",
+     lambda: read_guard_case(facts=[{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]),
+     ["facts[2].quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
+      "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]),
+    ("une question incohérente avec ses faits est refusée",
+     lambda: read_guard_case(questions=[
+         {"id": "r", "text": "Combien ?", "required_facts": []},
+         {"id": "s", "text": "Où ?", "answerable": False, "required_facts": ["regle"]}]),
+     ["questions[1] : question sans fait exigé ; listez-les dans « required_facts », "
+      'ou écrivez "answerable": false.',
+      "questions[2] : question déclarée sans réponse, mais qui exige des faits ; "
+      "ôtez les faits ou « answerable »."]),
+    ("un document vide est refusé",
+     lambda: read_guard_case(documents=[{"id": "c", "text": " \n"}]),
+     ["documents[2].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]),
+    ("la règle sans son exception ne suffit pas",
+     lambda: verdicts("a", (0, 6)), [True, False, False]),
+    ("une citation à laquelle il manque un mot n'est pas couverte",
+     lambda: verdicts("a", (0, 5))[:2] + verdicts("a", (1, 6), (10, 14))[:2], [False, False, True, False]),
+    ("les mêmes mots dans un autre document ne prouvent rien",
+     lambda: verdicts("b", (0, 6))[:2], [False, False]),
+    ("un passage inconnu dans un contexte est une erreur",
+     lambda: kept_spans({"a#0001": make_passage(make_document("a", "", "mot", {}), "a#0001", 0, 3, "")},
+                        [("a#0001", 1), ("a#0002", 1)]),
+     ["passage « a#0002 » inconnu de cette variante. Vouliez-vous dire « a#0001 » ?"]),
+    ("un recouvrement impossible est refusé",
+     lambda: [outcome_of(windows, 5, 4, overlap) for overlap in (-1, 4, 3)],
+     [["recouvrement -1 refusé ; il faut un entier de 0 à 3 (taille 4)."],
+      ["recouvrement 4 refusé ; il faut un entier de 0 à 3 (taille 4)."],
+      [(0, 4), (1, 5)]]),
 )
 
 
 def run_guards() -> Tuple[List[str], int]:
-    """The lines to print and the number of failures; a crash is a failure, and so is having no guard."""
+    """The lines to print and the number of failures; a crash is one, and so is having no guard."""
     lines, failures = [], 0
-    for number, (sentence, guard) in enumerate(GUARDS, 1):
+    for number, (sentence, attempt, expected) in enumerate(GUARDS, 1):
         try:
-            obtained, expected = guard()
+            obtained = outcome_of(attempt)
         except Exception as error:  # a guard must be able to say that the code it watches is broken
-            obtained, expected = repr(error), "pas d'exception"
-        passed = obtained == expected
-        failures += not passed
-        lines.append("{} {:>2} {}".format("ok   " if passed else "échec", number, sentence))
-        if not passed:
+            obtained = repr(error)
+        lines.append("{} {:>2} {}".format("ok   " if obtained == expected else "échec", number, sentence))
+        if obtained != expected:
+            failures += 1
             lines += ["         obtenu  : {}".format(obtained), "         attendu : {}".format(expected)]
-    lines.append("{}, {}, {}".format(counted(len(GUARDS), "contrôle"), counted(len(GUARDS) - failures, "réussi"), counted(failures, "échoué")))
+    lines.append("{}, {}, {}".format(*map(counted, (len(GUARDS), len(GUARDS) - failures, failures),
+                                          ("contrôle", "réussi", "échoué"))))
     return lines, failures + (not GUARDS)
 
 
 # --- 20. Command: the only file access, the only printing, the only exit codes --------------------
 
+OPTIONS = (  # names, what it takes (nothing: a flag), help
+    ("--case", "FICHIER", "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
+    ("--output", "FICHIER", "écrit aussi le rapport JSON ; « - » : sur la sortie standard"),
+    ("--html", "FICHIER", "dessine aussi la page"),
+    ("--from", "RAPPORT", "avec --html : dessine un rapport déjà écrit"),
+    ("--export", "FICHIER", "écrit les passages de chaque variante, en JSON par ligne"),
+    ("--contexts", "FICHIER", "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
+    ("--require", "ID",
+     "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
+    ("--baseline", "RAPPORT", "compare à un rapport antérieur"),
+    ("--citations", "FICHIER", "juge les citations d'un registre ; sans cas"),
+    ("--self-test", None, "exécute les treize contrôles de l'évaluateur"),
+    ("--version", None, "affiche la version"),
+    ("-h --help", None, "affiche cette aide"),
+)
+
+
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
-        super().__init__(prog, max_help_position=20, width=79)  # a width given spares argparse a costly import
+        super().__init__(prog, max_help_position=20, width=79)  # a width given spares a costly import
 
     def add_usage(self, usage, actions, groups, prefix=None):
         super().add_usage(usage, actions, groups, "usage : ")
@@ -4047,50 +4101,46 @@ class FrenchParser(argparse.ArgumentParser):
         """argparse knows two faults of these options; unknown ones are told by parse_arguments."""
         option = re.search("--[a-z-]+", message)
         problem = "n'attend pas de valeur." if "explicit argument" in message else "attend une valeur."
-        raise AtelierError("L'option {} {} Voyez --help.".format(option.group() if option else message, problem))
+        raise AtelierError("L'option {} {} Voyez --help.".format(option.group() if option else "", problem))
 
 
 def make_parser() -> FrenchParser:
-    parser = FrenchParser(prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
-                          description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au budget "
-                                      "de mots et, sinon, à quelle étape il s'est perdu.",
-                          epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, FTS5 absent "
-                                 "ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; 130 interrompu.")
-    options = parser.add_argument_group("options ")
-    options.add_argument("--case", action="append", metavar="FICHIER", help="le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)")
-    options.add_argument("--output", action="append", metavar="FICHIER", help="écrit aussi le rapport JSON ; « - » : sur la sortie standard")
-    options.add_argument("--html", action="append", metavar="FICHIER", help="dessine aussi la page")
-    options.add_argument("--from", action="append", dest="source", metavar="RAPPORT", help="avec --html : dessine un rapport déjà écrit")
-    options.add_argument("--export", action="append", metavar="FICHIER", help="écrit les passages de chaque variante, en JSON par ligne")
-    options.add_argument("--contexts", action="append", metavar="FICHIER", help="juge aussi ce qu'un autre moteur a envoyé (répétable)")
-    options.add_argument("--require", action="append", metavar="ID", help="code 3 si un contexte de cette variante, ou de ce moteur, est "
-                                                                        "incomplet (répétable)")
-    options.add_argument("--baseline", action="append", metavar="RAPPORT", help="compare à un rapport antérieur")
-    options.add_argument("--citations", action="append", metavar="FICHIER", help="juge les citations d'un registre ; sans cas")
-    options.add_argument("--self-test", action="store_true", help="exécute les treize contrôles de l'évaluateur")
-    options.add_argument("--version", action="store_true", help="affiche la version")
-    options.add_argument("-h", "--help", action="store_true", help="affiche cette aide")
+    parser = FrenchParser(
+        prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
+        description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au "
+                    "budget de mots et, sinon, à quelle étape il s'est perdu.",
+        epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, "
+               "FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; "
+               "130 interrompu.")
+    group = parser.add_argument_group("options ")
+    for names, taken, told in OPTIONS:
+        kind = {"action": "append", "metavar": taken} if taken else {"action": "store_true"}
+        group.add_argument(*names.split(), help=told, **kind)
     return parser
 
 
-def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """The options; AtelierError tells the first one that is unknown or ill used."""
-    parser = make_parser()
-    options, unknown = parser.parse_known_args(argv)
-    if unknown:
-        known = [name for action in parser._actions for name in action.option_strings]
-        raise AtelierError("L'option {} est inconnue. {}".format(shown(unknown[0]), suggestion(unknown[0], known)))
-    for name in ("case", "output", "html", "source", "export", "baseline", "citations"):
-        given = getattr(options, name)
-        if len(given or ()) > 1:
-            raise AtelierError("L'option --{} est donnée deux fois ; gardez-en une.".format("from" if name == "source" else name))
-        setattr(options, name, given[0] if given else None)
-    used = {name for name, value in vars(options).items() if value not in (None, False)}
-    if options.self_test and used != {"self_test"}:
+def parse_arguments(argv: Sequence[str]) -> Dict[str, Any]:
+    """{option: value} of those given: a text, a list when it may be repeated, or True."""
+    parsed, unknown = make_parser().parse_known_args(argv)
+    options = {"--" + name.replace("_", "-"): value for name, value in vars(parsed).items() if value}
+    for name in unknown:
+        if "--case" not in options and not name.startswith("-"):
+            raise AtelierError("{} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {}.".format(
+                shown(name), '"{}"'.format(name) if " " in name else name))
+        known = [name for names, _, _ in OPTIONS for name in names.split()]
+        raise AtelierError("L'option {} est inconnue. {}".format(shown(name), suggestion(name, known)))
+    for name, values in options.items():
+        if isinstance(values, list) and name not in ("--contexts", "--require"):
+            if len(values) > 1:
+                raise AtelierError("L'option {} est donnée deux fois ; gardez-en une.".format(name))
+            options[name] = values[0]
+    used = options.keys()
+    if "--self-test" in used and len(used) > 1:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
-    if options.citations is not None and not used <= {"citations", "output", "html"}:
-        raise AtelierError("--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
-    if options.source is not None and used != {"source", "html"}:
+    if "--citations" in used and not used <= {"--citations", "--output", "--html"}:
+        raise AtelierError(
+            "--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
+    if "--from" in used and used != {"--from", "--html"}:
         raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
 
@@ -4113,20 +4163,24 @@ def read_lines(path: str, option: str = "--contexts") -> Iterator[bytes]:
 
 
 class Folder:
-    """Reads the documents that stand under a case's folder, and remembers which files they were."""
+    """Reads what stands under the folder of a file, and remembers which files it read."""
 
     def __init__(self, path: str):
-        self.path = os.path.realpath(path)
+        self.path = os.path.realpath(os.path.dirname(path))
         self.files: List[str] = []
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file by its path relative to the folder; AtelierError (a sentence without file) else."""
+        """The bytes of a file, named from the folder; an AtelierError does not know its name."""
         if CONTROL.search(name):
             raise AtelierError("chemin invalide ; séparez les dossiers par « / ».")
-        path = os.path.realpath(os.path.join(self.path, name))
         if os.path.isabs(name):
             raise AtelierError("chemin absolu ; donnez-le depuis le dossier du fichier qui le nomme.")
-        if os.path.commonpath([self.path, path]) != self.path:
+        path = os.path.realpath(os.path.join(self.path, name))
+        try:
+            inside = os.path.commonpath([self.path, path]) == self.path
+        except ValueError:  # on Windows, another drive
+            inside = False
+        if not inside:
             raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         if os.path.exists(path) and not os.path.isfile(path):
             raise AtelierError("ce n'est pas un fichier ordinaire ; donnez un fichier de texte.")
@@ -4138,42 +4192,70 @@ class Folder:
             raise AtelierError("{} ; vérifiez le chemin.".format(os_problem(error))) from None
 
 
-def standard_descriptor(path: str) -> Optional[int]:
-    """The open descriptor that a path names, through links or not: `-` and /dev/stdout give 1."""
+DESCRIPTOR = re.compile(r"/dev/std(in|out|err)|/(?:dev|proc/self)/fd/(\d+)")
+
+
+def named_descriptor(path: str) -> Optional[int]:
+    """The open descriptor that a path names, perhaps by links: `-` and /dev/stdout give 1."""
     if path == "-":
         return 1
     for _ in range(40):
-        match = re.fullmatch(r"/dev/(std(?:in|out|err))|/(?:dev|proc/self|proc/\d+)/fd/(\d+)", os.path.abspath(path))
+        match = DESCRIPTOR.fullmatch(os.path.abspath(path))
         if match:
-            return int(match.group(2)) if match.group(2) else ("stdin", "stdout", "stderr").index(match.group(1))
+            return int(match.group(2) or ("in", "out", "err").index(match.group(1)))
         if not os.path.islink(path):
             break
         path = os.path.join(os.path.dirname(path), os.readlink(path))
     return None
 
 
-def check_output(option: str, path: str, inputs: Sequence[str]) -> None:
-    """Refuse, before any work, an output that would destroy an input or that cannot be written."""
-    if standard_descriptor(path) is not None:
-        return
-    target = os.path.realpath(path)
-    problem = ""
-    if not path:
-        problem = "chemin vide ; donnez un nom de fichier."
-    elif os.path.isdir(target):
-        problem = "c'est un dossier ; donnez un nom de fichier."
-    elif any(same_file(target, source) for source in inputs):
-        problem = "c'est un fichier d'entrée ; donnez un autre nom."
-    elif os.path.islink(target):
-        problem = "liens en boucle ; donnez un autre nom."
-    elif not os.path.isdir(os.path.dirname(target)):
-        problem = "le dossier n'existe pas ; créez-le."
-        if os.path.exists(os.path.dirname(target)):
-            problem = "un élément du chemin n'est pas un dossier."
-    elif os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
-        problem = "fichier en lecture seule ; donnez un autre nom."
-    if problem:
-        raise AtelierError("{} : {}".format(path or option, problem))
+def goes_to(stream: Any, path: str) -> bool:
+    """Whether a standard stream goes to this regular file."""
+    try:
+        return os.path.isfile(path) and os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
+    except (AttributeError, OSError, ValueError):  # it may be absent, closed, or in memory
+        return False
+
+
+def descriptor_of(path: str) -> Optional[int]:
+    """The descriptor that a path names, or 1 for the file where standard output goes."""
+    named = named_descriptor(path)
+    return 1 if named is None and goes_to(sys.stdout, path) else named
+
+
+def check_outputs(options: dict, inputs: Sequence[str]) -> None:
+    """Refuse, before any work, outputs that would destroy something or that cannot be written."""
+    given = [(option, options[option]) for option in ("--output", "--html", "--export") if option in options]
+    for number, (option, path) in enumerate(given):
+        problem = find_problem(path, inputs, [earlier for _, earlier in given[:number]])
+        if problem:
+            raise AtelierError("{} : {}".format(path or option, problem))
+
+
+def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str:
+    """Why an output is refused, with the mend; empty when it is not."""
+    if not path or "\0" in path:
+        return "chemin {} ; donnez un nom de fichier.".format("invalide" if path else "vide")
+    target, descriptor = os.path.realpath(path), descriptor_of(path)
+    folder = os.path.dirname(target)
+    if any(descriptor == descriptor_of(other) and (descriptor or same_file(path, other)) for other in others):
+        return "deux sorties ne peuvent avoir le même nom ; changez-en une."
+    if path != "-" and os.path.isfile(target) and any(same_file(target, source) for source in inputs):
+        return "c'est un fichier d'entrée ; donnez un autre nom."
+    if named_descriptor(path) is not None:
+        return ""
+    if goes_to(sys.stderr, path):
+        return "la sortie d'erreur y va déjà ; donnez un autre nom."
+    if os.path.isdir(target):
+        return "c'est un dossier ; donnez un nom de fichier."
+    if os.path.islink(target):
+        return "liens en boucle ; donnez un autre nom."
+    if not os.path.isdir(folder):
+        return ("un élément du chemin n'est pas un dossier." if os.path.exists(folder)
+                else "le dossier n'existe pas ; créez-le.")
+    if os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
+        return "fichier en lecture seule ; donnez un autre nom."
+    return ""
 
 
 def same_file(path: str, other: str) -> bool:
@@ -4183,59 +4265,77 @@ def same_file(path: str, other: str) -> bool:
         return os.path.realpath(path) == os.path.realpath(other)
 
 
-def write_output(path: str, pieces: Iterable[str]) -> None:
-    """Write a text in UTF-8, whole or not at all; a device or a pipe is written to, never replaced."""
-    descriptor = standard_descriptor(path)
-    target = os.path.realpath(path)
+class Outputs:
+    """Files on their way: written beside their targets, put in their places together, else removed."""
+
+    def __init__(self):
+        self.staged: List[Tuple[str, str, str]] = []  # (path as given, temporary file, target)
+
+    def write(self, texts: Mapping[str, Iterable[str]]) -> None:
+        """Write {path: pieces of a text}; a file is replaced once all are whole, a device or a pipe never."""
+        path = ""
+        try:
+            streams = [path for path in texts if descriptor_of(path) is not None
+                       or os.path.exists(path) and not os.path.isfile(path)]
+            for path in texts:
+                if path not in streams:
+                    self.stage(path, texts[path])
+            for path in streams:
+                write_stream(path, texts[path])
+            for path, temporary, target in self.staged:
+                os.replace(temporary, target)
+        except OSError as error:
+            raise AtelierError("{} : {} ; cette sortie n'est pas écrite{}.".format(
+                "sortie standard" if descriptor_of(path) == 1 else path, os_problem(error),
+                " ({})".format(self.outcome()) if len(texts) > 1 else "")) from None
+
+    def stage(self, path: str, pieces: Iterable[str]) -> None:
+        """Write a text beside its target, in a file of its own, with the mode that it must have."""
+        from tempfile import mkstemp
+        target = os.path.realpath(path)
+        descriptor, temporary = mkstemp(".tmp", ".atelier-", os.path.dirname(target))
+        self.staged.append((path, temporary, target))
+        with open(descriptor, "wb") as file:
+            write_pieces(file, pieces)
+        mask = os.umask(0)
+        os.umask(mask)
+        try:
+            os.chmod(temporary, os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~mask)
+        except PermissionError:
+            pass  # a file system without modes
+
+    def outcome(self) -> str:
+        """What became of the files: one whose temporary file is gone has been replaced."""
+        written = [path for path, temporary, _ in self.staged if not os.path.exists(temporary)]
+        return "déjà écrit : {}".format(", ".join(written)) if written else "rien n'a été remplacé"
+
+    def discard(self) -> None:
+        for _, temporary, _ in self.staged:
+            if os.path.exists(temporary):
+                os.remove(temporary)
+
+
+def write_stream(path: str, pieces: Iterable[str]) -> None:
+    """Write to what is no file to replace; a reader that leaves has what it wanted."""
+    descriptor = descriptor_of(path)
     try:
-        if descriptor == 1:
-            write_standard(pieces)
-        elif descriptor is not None:
-            with os.fdopen(os.dup(descriptor), "wb") as file:
+        if descriptor != 1:
+            with open(path if descriptor is None else os.dup(descriptor), "wb") as file:
                 write_pieces(file, pieces)
-        elif os.path.exists(target) and not os.path.isfile(target):
-            with open(target, "wb") as file:
-                write_pieces(file, pieces)
+        elif sys.stdout:
+            sys.stdout.flush()
+            write_pieces(getattr(sys.stdout, "buffer", sys.stdout), pieces)
+            sys.stdout.flush()
         else:
-            replace_file(target, pieces)
+            raise OSError(EBADF, "closed")
     except BrokenPipeError:
-        pass  # the reader has what it wanted
-    except OSError as error:
-        raise AtelierError("{} : {} ; cette sortie n'est pas écrite.".format(
-            "sortie standard" if descriptor == 1 else path, os_problem(error))) from None
+        pass
 
 
 def write_pieces(file: Any, pieces: Iterable[str]) -> None:
+    """Write in UTF-8, but to an output in memory; half a pair, as in some file names, becomes `?`."""
     for piece in pieces:
-        file.write(piece.encode("utf-8"))
-
-
-def write_standard(pieces: Iterable[str]) -> None:
-    """Write to standard output, as bytes when it has a byte layer."""
-    binary = getattr(sys.stdout, "buffer", None)
-    if binary:
-        sys.stdout.flush()
-        write_pieces(binary, pieces)
-        binary.flush()
-    elif sys.stdout:
-        sys.stdout.writelines(pieces)
-    else:
-        raise OSError(EBADF, "closed")
-
-
-def replace_file(target: str, pieces: Iterable[str]) -> None:
-    """Write beside the target, then take its place; on any failure the target is as it was."""
-    temporary = os.path.join(os.path.dirname(target), ".atelier-{}.tmp".format(os.getpid()))
-    try:
-        with open(temporary, "xb") as file:
-            write_pieces(file, pieces)
-        if os.path.exists(target):
-            os.chmod(temporary, os.stat(target).st_mode & 0o7777)
-        os.replace(temporary, target)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.remove(temporary)
-        raise
+        file.write(piece if file is sys.stdout else piece.encode("utf-8", "replace"))
 
 
 encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -4284,7 +4384,7 @@ def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
 
 
 def say(text: str, stream: Any) -> None:
-    """Print for a person; a reader that left is no fault, a full disk is, unless there is nowhere left to tell it."""
+    """Print for a person; a reader that left is no fault, a full disk is, where it can be told."""
     if stream is None:
         return
     try:
@@ -4297,110 +4397,123 @@ def say(text: str, stream: Any) -> None:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Do what the command line asks; the exit code.  Raises AtelierError."""
+    """Do what is asked; the exit code.  A KeyboardInterrupt tells what became of the files."""
     options = parse_arguments(argv)
-    if options.help or options.version:
-        say(make_parser().format_help() if options.help else "atelier.py {}\n".format(__version__), sys.stdout)
+    if "--help" in options or "--version" in options:
+        version = "atelier.py {}\n".format(__version__)
+        say(make_parser().format_help() if "--help" in options else version, sys.stdout)
         return 0
     open_database().close()  # without FTS5, say so before any work
-    if options.self_test:
+    if "--self-test" in options:
         lines, failures = run_guards()
         say("\n".join(lines) + "\n", sys.stdout)
         return 1 if failures else 0
-    return (run_page if options.source is not None else run_citations if options.citations is not None else run_case)(options)
-
-
-def run_page(options: argparse.Namespace) -> int:
-    """Draw a report already written."""
-    data = read_file(options.source, "--from")
-    check_outputs({"--html": options.html}, [options.source, __file__])
+    outputs = Outputs()
     try:
-        page = list(draw_page(parse_json(decode(data))))
+        if "--from" in options:
+            return draw_saved(options, outputs)
+        return (judge_register if "--citations" in options else diagnose_file)(options, outputs)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(outputs.outcome()) from None
+    finally:
+        outputs.discard()
+
+
+def draw_saved(options: dict, outputs: Outputs) -> int:
+    """Draw a report already written."""
+    path = options["--from"]
+    faults, data = Faults(path), read_file(path, "--from")
+    try:
+        report = parse_json(decode(data))
     except AtelierError as error:
-        raise AtelierError(*("{} : {}".format(options.source, sentence) for sentence in error.sentences)) from None
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, ZeroDivisionError):
-        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.".format(
-            options.source)) from None
-    write_output(options.html, page)
-    say_where([options.html])
+        faults.extend("", error)
+    faults.check()
+    check_outputs(options, [path, __file__])
+    try:
+        page = list(draw_page(report))
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier "
+                           "écrit par --output.".format(path)) from None
+    finish(outputs, {options["--html"]: page})
     return 0
 
 
-def run_citations(options: argparse.Namespace) -> int:
-    """Judge a register."""
-    path = options.citations
-    folder = Folder(os.path.dirname(path))
-    citations = check_citations(read_file(path, "--citations"), os.path.basename(path), folder.read)
-    check_outputs({"--output": options.output, "--html": options.html}, [path, __file__, *folder.files])
+def judge_register(options: dict, outputs: Outputs) -> int:
+    """Judge the citations of a register."""
+    path = options["--citations"]
+    data, folder = read_file(path, "--citations"), Folder(path)
+    citations = check_citations(data, os.path.basename(path), folder.read)
+    check_outputs(options, [path, __file__, *folder.files])
     report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
-    finish(format_citations(citations), [(options.output, render_json), (options.html, lambda report: draw_page(report))], report)
+    finish(outputs, make_texts(options, report), format_citations(citations))
     return 0
 
 
-def run_case(options: argparse.Namespace) -> int:
+def diagnose_file(options: dict, outputs: Outputs) -> int:
     """Diagnose a case, with the contexts of other engines if any."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json") if options.case is None else options.case
-    folder = Folder(os.path.dirname(path))
-    case = read_case(read_file(path, "--case"), os.path.basename(path), folder.read)
-    earlier = None if options.baseline is None else read_report(read_file(options.baseline, "--baseline"), options.baseline)
-    inputs = [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])]
-    check_outputs({"--output": options.output, "--html": options.html, "--export": options.export}, inputs)
-    engines: Dict[str, Deliveries] = {}
+    path = options.get("--case", os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json"))
+    data, folder = read_file(path, "--case"), Folder(path)
+    case = read_case(data, os.path.basename(path), folder.read)
+    contexts, baseline = options.get("--contexts", []), options.get("--baseline")
+    earlier = None if baseline is None else read_report(read_file(baseline, "--baseline"), baseline)
+    check_outputs(options, [path, __file__, *folder.files, *contexts, *filter(None, [baseline])])
     by_name = {variant.id: variant for variant in case.variants}
-    reused = options.contexts or options.export is not None  # else a variant's passages go with it
+    reused = contexts or "--export" in options  # else a variant's passages go with it
     cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, by_name[name]))
-    corpus = Corpus(case, cutting_of) if options.contexts else None
-    for contexts in options.contexts or ():
-        taken = {*engines, *(variant.id for variant in case.variants)}
-        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), corpus, taken))
-    known = [variant.id for variant in case.variants] + list(engines)
-    for id in options.require or ():
-        if id not in known:
-            raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
+    corpus = Corpus(case, cutting_of) if contexts else None
+    engines: Dict[str, Deliveries] = {}
+    for given in contexts:
+        engines.update(read_contexts(read_lines(given), os.path.basename(given), corpus, {*engines, *by_name}))
+    required = options.get("--require", [])
+    for name in required:
+        if name not in [*by_name, *engines]:
+            raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(
+                shown(name), suggestion(name, [*by_name, *engines])))
     sendings = {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
                        for question in case.questions] for name, deliveries in engines.items()}
-    report = diagnose(case, cutting_of, sendings, study, Progress(len(case.questions) * len(case.variants)))
+    report = diagnose(case, cutting_of, sendings, study, Progress(len(case.questions) * len(by_name)))
     report["warnings"] = [*warn(case, report["variants"]), *(corpus.warnings if corpus else ())]
     report["comparisons"] = compare_all(report["variants"])
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:
         say("attention : {}\n".format(warning), sys.stderr)
-    finish(format_table(report) + (format_baseline(report["baseline"]) if earlier else ""),
-           [(options.output, render_json), (options.html, lambda report: draw_page(report)),
-            (options.export, lambda report: export_passages(case, cutting_of))], report)
-    return check_requirements(report, options.require or ())
+    finish(outputs, make_texts(options, report, case, cutting_of),
+           format_table(report) + (format_baseline(report["baseline"]) if earlier else ""))
+    return check_requirements(report, required)
 
 
-def check_requirements(report: Mapping[str, Any], required: Iterable[str]) -> int:
-    """0, or 3 once it is said which contexts of the required variants and engines are incomplete."""
+def make_texts(options: dict, report: dict, *exported: Any) -> Dict[str, Iterable[str]]:
+    """{path: pieces of a text} of the outputs asked for."""
+    texts = {"--output": lambda: render_json(report), "--html": lambda: draw_page(report),
+             "--export": lambda: export_passages(*exported)}
+    return {options[name]: make() for name, make in texts.items() if name in options}
+
+
+def check_requirements(report: dict, required: Iterable[str]) -> int:
+    """0, or 3 once it is said which contexts of some variants and engines are incomplete."""
     code = 0
     for variant in report["variants"]:
-        missed = [question["id"] for question in variant["questions"] if question["all_required_covered"] is False]
-        if variant["id"] in required and missed:
-            say("exigence non tenue : {} : {} ({}{}).\n".format(
-                variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]), ", …" if len(missed) > 5 else ""), sys.stderr)
+        missed = [question["id"] for question in variant["questions"]
+                  if question["all_required_covered"] is False and variant["id"] in required]
+        if missed:
             code = 3
+            say("exigence non tenue : {} : {} ({}{}).\n".format(
+                variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]),
+                ", …" if len(missed) > 5 else ""), sys.stderr)
     return code
 
 
-def finish(table: str, outputs: Iterable[Tuple[Optional[str], Callable[[Any], Iterable[str]]]], report: Mapping[str, Any]) -> None:
-    """Write the files asked for, then print the table: to standard error when standard output holds a file."""
-    given = [(path, render) for path, render in outputs if path is not None]
-    for path, render in given:
-        write_output(path, render(report))
-    say(table, sys.stderr if any(standard_descriptor(path) == 1 for path, _ in given) else sys.stdout)
-    say_where([path for path, _ in given])
-
-
-def say_where(paths: Iterable[str]) -> None:
-    """Tell a person at a terminal where the files are."""
+def finish(outputs: Outputs, texts: Mapping[str, Iterable[str]], table: str = "") -> None:
+    """Write the files, print the table where none goes, tell a person at a terminal where they are."""
+    outputs.write(texts)
+    say(table, sys.stderr if 1 in map(descriptor_of, texts) else sys.stdout)
     if sys.stderr and sys.stderr.isatty():
-        say("".join("Écrit : {}\n".format(path) for path in paths if standard_descriptor(path) is None), sys.stderr)
+        say("".join("Écrit : {}\n".format(path) for path in texts if descriptor_of(path) is None), sys.stderr)
 
 
 class Progress:
-    """Counts the questions done, on standard error when it is a terminal; nothing otherwise."""
+    """Counts the questions done, on standard error when it is a terminal."""
 
     def __init__(self, total: int):
         self.total, self.done, self.told = total, 0, 0
@@ -4408,36 +4521,29 @@ class Progress:
 
     def __call__(self) -> None:
         self.done += 1
-        if self.stream and self.done * 100 // self.total > self.told:
-            self.told = self.done * 100 // self.total
-            say("\r{:3} % des questions, toutes variantes comprises".format(self.told) if self.told < 100 else "\r" + " " * 60 + "\r", self.stream)
-
-
-def check_outputs(outputs: Mapping[str, Optional[str]], inputs: Sequence[str]) -> None:
-    """Refuse, before any work, outputs ({option: path}) that would destroy an input or one another, or that cannot be written."""
-    given = [(option, path) for option, path in outputs.items() if path is not None]
-    for number, (option, path) in enumerate(given):
-        check_output(option, path, inputs)
-        for _, other in given[:number]:
-            descriptor = standard_descriptor(path)
-            if descriptor is not None and descriptor == standard_descriptor(other) or descriptor is None and same_file(os.path.realpath(path), other):
-                raise AtelierError("{} : deux sorties ne peuvent avoir le même nom ; changez-en une.".format(path))
+        percent = self.done * 100 // self.total
+        if self.stream and percent > self.told:
+            self.told = percent
+            say("\r{:3} % des questions, toutes variantes comprises".format(percent) if percent < 100
+                else "\r" + " " * 60 + "\r", self.stream)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """The command; 0 done, 1 a guard failed, 2 a fault that the user can mend, 130 interrupted."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    """The command: 0 done, 1 a guard failed, 2 for the user to mend, 3 --require not met, 130 interrupted."""
     try:
-        if sys.version_info < (3, 9):
-            raise AtelierError("atelier.py demande Python 3.9 ou plus récent ; celui-ci est Python {}.{}.".format(*sys.version_info))
-        return run(sys.argv[1:] if argv is None else argv)
-    except AtelierError as error:
-        say("".join(sentence + "\n" for sentence in error.sentences), sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        say("Interrompu : rien n'a été remplacé.\n", sys.stderr)
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if hasattr(stream, "reconfigure"):
+                    stream.reconfigure(errors="replace")
+            if sys.version_info < (3, 9):
+                raise AtelierError("atelier.py demande Python 3.9 ou plus récent ; celui-ci est "
+                                   "Python {}.{}.".format(*sys.version_info))
+            return run(sys.argv[1:] if argv is None else argv)
+        except AtelierError as error:
+            say("".join(sentence + "\n" for sentence in error.sentences), sys.stderr)
+            return 2
+    except KeyboardInterrupt as interruption:
+        say("Interrompu : {}.\n".format(*interruption.args or ["rien n'a été remplacé"]), sys.stderr)
         return 130
 
 
