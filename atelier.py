@@ -159,7 +159,7 @@ class AtelierError(Exception):
     """What the user can mend: French sentences, `file : place : problem. Mend.`, fit for a terminal."""
 
     def __init__(self, *sentences: str):
-        self.sentences = [CONTROL.sub(lambda match: "\\x{:02x}".format(ord(match.group())), sentence)
+        self.sentences = [CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", sentence)
                           for sentence in sentences]
         super().__init__("\n".join(self.sentences))
 
@@ -302,8 +302,7 @@ def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
     Raises AtelierError when size < 1 or overlap is not in 0 … size - 1.
     """
     if type(size) is not int or size < 1:
-        raise AtelierError("taille de fenêtre {} refusée ; il faut un entier d'au moins 1.".format(
-            shown(size)))
+        raise AtelierError(f"taille de fenêtre {shown(size)} refusée ; il faut un entier d'au moins 1.")
     if type(overlap) is not int or not 0 <= overlap < size:
         raise AtelierError("recouvrement {} refusé ; il faut un entier de 0 à {} (taille {}).".format(
             shown(overlap), size - 1, size))
@@ -755,8 +754,7 @@ def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Tuple[str, int]])
     spans = []
     for name, words in context:
         if name not in by_id:
-            raise AtelierError("passage {} inconnu de cette variante. {}".format(
-                shown(name), suggestion(name, by_id)))
+            raise AtelierError(f"passage {shown(name)} inconnu de cette variante. {suggestion(name, by_id)}")
         spans.append(kept_span(by_id[name], words))
     return spans
 
@@ -948,7 +946,7 @@ def find_loss(lost: Lost, stages: Sequence[Stage]) -> Tree:
         if carried is not None:
             missing = [[span.start, span.end] for span in lost.missing]
             return {"stage": stage.id, **({} if stage == STAGES[0] else {"missing": missing}), **carried}
-    raise AssertionError("no stage of loss holds for {}".format(lost.quote))
+    raise AssertionError(f"no stage of loss holds for {lost.quote}")
 
 
 # --- 7. Filters: what of a cutting a question may find --------------------------------------------
@@ -1339,12 +1337,12 @@ def format_losses(variants: Sequence[Tree]) -> List[str]:
         return ["Aucune preuve perdue." if required else "Aucune preuve exigée."]
     if len(lost) > LISTED_LOSSES:
         return ["Preuves perdues (une à une dans le rapport : --output FICHIER)"] + [
-            "  {:<22}{:>6}  {}".format(clip(variant["id"], 21), number, STAGE[stage].label)
+            f"  {clip(variant['id'], 21):<22}{number:>6}  {STAGE[stage].label}"
             for variant in variants for stage, number in variant["summary"]["losses"].items()]
     lines = ["Preuves perdues"]
     for variant, question, fact in lost:
-        where = "{} · {} · {}".format(clip(variant, 24), clip(question, 24), fact["id"])
-        why = "{} : {}".format(STAGE[fact["loss"]["stage"]].label, detail_of(fact["loss"]))
+        where = f"{clip(variant, 24)} · {clip(question, 24)} · {fact['id']}"
+        why = f"{STAGE[fact['loss']['stage']].label} : {detail_of(fact['loss'])}"
         lines += ["  " + clip(where, 78), "    " + clip(why, 76)]
     return lines
 
@@ -1367,9 +1365,9 @@ def words_of(loss: Tree) -> Dict[str, str]:
     pieces = [(piece["passage"], rank_in_words(piece["rank"])) for piece in loss.get("pieces", ())]
     near = dict.fromkeys("{} / {}".format(*pair) for place in loss.get("places", ()) for pair in place["near"] or ())
     return {
-        "filter": ", ".join("{} = {} (demandé : {})".format(key, plain(sides["found"]), plain(sides["wanted"]))
+        "filter": ", ".join(f"{key} = {plain(sides['found'])} (demandé : {plain(sides['wanted'])})"
                             for key, sides in loss.get("filter", {}).items()),
-        "missing": ", ".join("mots {} à {}".format(start, end - 1) for start, end in loss.get("missing", ())),
+        "missing": ", ".join(f"mots {start} à {end - 1}" for start, end in loss.get("missing", ())),
         "near": ", ".join(near),
         "pieces": " + ".join("{} ({})".format(*piece) for piece in pieces),
         "words_over": counted(loss["words_over"], "mot") if loss.get("words_over") else "des mots",
@@ -1377,7 +1375,7 @@ def words_of(loss: Tree) -> Dict[str, str]:
 
 
 def rank_in_words(rank: Optional[int]) -> str:
-    return "rang {}".format(rank) if rank else "sans rang"
+    return f"rang {rank}" if rank else "sans rang"
 
 
 def plain(value: Any) -> str:
@@ -1400,7 +1398,7 @@ def counted(number: int, noun: str) -> str:
     """`1 mot`, `22 mots`; a noun of several words takes the mark on each: `fait couvert`."""
     if number > 1:
         noun = " ".join(word + ("" if word.endswith(("s", "x")) else "s") for word in noun.split())
-    return "{} {}".format(number, noun)
+    return f"{number} {noun}"
 
 
 def decimal(number: float, digits: int) -> str:
@@ -1439,8 +1437,7 @@ class Faults:
         sentences = [sentence + (" " + suggestion(*meant) if meant else "")
                      for sentence, meant in islice(self.told.items(), LISTED_FAULTS)]
         if len(self.told) > LISTED_FAULTS:
-            sentences.append("{} : et {}.".format(
-                self.file, counted(len(self.told) - LISTED_FAULTS, "autre faute")))
+            sentences.append(f"{self.file} : et {counted(len(self.told) - LISTED_FAULTS, 'autre faute')}.")
         if sentences:
             raise AtelierError(*sentences)
 
@@ -1467,7 +1464,7 @@ def decode(data: bytes) -> str:
     """UTF-8 text, without its BOM; AtelierError (a sentence without file) names the first bad byte."""
     for beginning, kind in BINARIES:
         if data.startswith(beginning):
-            raise AtelierError("c'est {} ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind))
+            raise AtelierError(f"c'est {kind} ; extrayez-en le texte, et enregistrez-le en UTF-8.")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -1488,13 +1485,13 @@ def read_members(pairs: Filters) -> Tree:
 
 def read_integer(digits: str) -> Any:
     if len(digits) > MAX_DIGITS:
-        return Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
+        return Unreadable(f"entier démesuré ({len(digits)} chiffres)")
     return int(digits)
 
 
 def read_float(digits: str) -> Any:
     number = float(digits)
-    return number if abs(number) != float("inf") else Unreadable("nombre démesuré ({})".format(digits[:20]))
+    return number if abs(number) != float("inf") else Unreadable(f"nombre démesuré ({digits[:20]})")
 
 
 def parse_json(text: str) -> Any:
@@ -1505,7 +1502,7 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer,
                           parse_float=read_float, parse_constant=lambda name: Unreadable(
-                              "{} n'est pas un nombre JSON".format(name)))
+                              f"{name} n'est pas un nombre JSON"))
     except RecursionError:
         raise AtelierError("imbrication démesurée de listes ou d'objets ; "
                            "le format n'en demande que cinq niveaux.") from None
@@ -1523,18 +1520,17 @@ def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
         elif isinstance(value, str):
             check_characters(value, place, faults)
         elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
-            faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(
-                MAX_DEPTH))
+            faults.add("", f"plus de {MAX_DEPTH} niveaux d'imbrication ; le format n'en demande que cinq.")
         elif isinstance(value, dict):
             for name in getattr(value, "names", ()):
-                faults.add(place, "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
+                faults.add(place, f"la clé {shown(name)} est donnée deux fois ; gardez-en une.")
             for name in value:
                 check_characters(name, place, faults)
             stack += [(place + joint + name, ".", item, depth + 1)
                       for name, item in reversed(list(value.items()))]
         elif isinstance(value, list):
             joint = joint.replace(".", "")
-            stack += [("{}{}[{}]".format(place, joint, number), ".", value[number], depth + 1)
+            stack += [(f"{place}{joint}[{number}]", ".", value[number], depth + 1)
                       for number in reversed(range(len(value)))]
 
 
@@ -1546,8 +1542,7 @@ def check_characters(text: str, place: str, faults: Faults) -> None:
         what = "moitié de paire UTF-16 isolée" if code >= 0xD800 else "caractère de contrôle"
         mend = ("le texte semble mal décodé, réenregistrez-le en UTF-8" if 0x80 <= code < 0xA0
                 else "supprimez ce caractère")
-        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(
-            what, code, match.start(), mend))
+        faults.add(place, f"{what} U+{code:04X} au caractère {match.start()} (compté depuis 0) ; {mend}.")
 
 
 # One table of what files may hold, and one walker.  A shape lists the members of an object, `name:kind`, or
@@ -1650,9 +1645,9 @@ def sound(value: Any, kind: str, place: str, faults: Faults) -> Any:
     if not test(value):
         if plain == "texts" and isinstance(value, list):
             for number, item in enumerate(value):
-                sound(item, "text", "{}[{}]".format(place, number), faults)
+                sound(item, "text", f"{place}[{number}]", faults)
         else:
-            faults.add(place, "attendu : {} ; trouvé : {}.".format(expected, shown(value)))
+            faults.add(place, f"attendu : {expected} ; trouvé : {shown(value)}.")
         return UNSOUND
     if plain == "list" and kind != plain:
         return sound_items(value, kind[1:-1], place, faults)
@@ -1663,7 +1658,7 @@ def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> 
     """The items of a list that are of a kind; an id that is already taken is told."""
     found, taken = [], {}
     for number, value in enumerate(items):
-        item = sound(value, kind, "{}[{}]".format(place, number), faults)
+        item = sound(value, kind, f"{place}[{number}]", faults)
         if item is UNSOUND:
             continue
         found.append(item)
@@ -1698,7 +1693,7 @@ def sound_members(value: Tree, shape: str, place: str, faults: Faults) -> Found:
             found[name] = item
     for name, (_, required) in members.items():
         if required and name not in value:
-            faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(name)))
+            faults.add(place, f"la clé {shown(name)} manque ; ajoutez-la.")
     return found
 
 
@@ -1752,7 +1747,7 @@ def read_variants(case: Found, documents: Documents, faults: Faults) -> Tuple[Va
         unit = item.get("unit")
         if unit not in UNITS:
             if unit:
-                faults.add(item.place + ".unit", "unité {} inconnue.".format(shown(unit)), unit, UNITS)
+                faults.add(item.place + ".unit", f"unité {shown(unit)} inconnue.", unit, UNITS)
             continue
         own = sound_members(other_members(item, "variant"), UNITS[unit].shape, item.place, faults)
         parameters = {name: own.get(name, UNITS[unit].defaults.get(name)) for name in members_of(UNITS[unit].shape)}
@@ -1809,7 +1804,7 @@ def read_filters(given: Tree, place: str, columns: Columns,
     """
     filters = {}
     for key, wanted in given.items():
-        where = "{}.{}".format(place, key)
+        where = f"{place}.{key}"
         if isinstance(wanted, dict) and wanted != sound_members(wanted, SHAPES["operators"], where, faults):
             continue
         problem = find_unlike(wanted, columns[key]) if columns and key in columns else ""
@@ -1895,7 +1890,7 @@ def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Opti
     """A document given as `text` or `file`, with the sections of its structure; None when it is not sound."""
     where, text, structure = item.place + ".text", item.get("text", ""), item.get("structure")
     if "file" in item:
-        where = "{}.file ({})".format(item.place, item["file"])
+        where = f"{item.place}.file ({item['file']})"
         try:
             text = decode(read(item["file"]))
         except AtelierError as error:
@@ -1907,7 +1902,7 @@ def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Opti
     if not text.strip():
         return None
     if structure and structure not in STRUCTURES:
-        faults.add(item.place + ".structure", "structure {} inconnue.".format(shown(structure)), structure,
+        faults.add(item.place + ".structure", f"structure {shown(structure)} inconnue.", structure,
                    STRUCTURES)
         return None
     try:
@@ -1935,7 +1930,7 @@ def read_facts(case: Found, documents: Documents, faults: Faults) -> Dict[str, O
             faults.add(item.place + ".any_of", "liste vide ; donnez au moins une citation.")
         for name in () if several else ("document", "quote"):
             if name not in item.given:
-                faults.add(item.place, "la clé {} manque ; ajoutez-la.".format(shown(name)))
+                faults.add(item.place, f"la clé {shown(name)} manque ; ajoutez-la.")
         parts = item.get("any_of", ()) if several else [item]
         quotes = [read_quote(part, documents, texts, faults) for part in parts]
         if "id" in item:
@@ -1949,7 +1944,7 @@ def read_quote(item: Found, documents: Documents, texts: FoldedTexts,
     """A quote with its one place in its document; None, and a fault, when it has none."""
     name, quote = item.get("document"), item.get("quote")
     if name is not None and documents and name not in documents:
-        faults.add(item.place + ".document", "document {} inconnu.".format(shown(name)), name, documents)
+        faults.add(item.place + ".document", f"document {shown(name)} inconnu.", name, documents)
     elif {"start", "start_char"} <= set(item):
         faults.add(item.place, "« start » compte des mots, « start_char » des caractères ; "
                                "gardez l'un des deux.")
@@ -1958,7 +1953,7 @@ def read_quote(item: Found, documents: Documents, texts: FoldedTexts,
             place = choose_place(quote, item.get("start"), name, texts, item.get("start_char"))
             return Quote(quote, Span(name, *place))
         except AtelierError as error:
-            faults.add(item.place + ".quote", "{} {}".format(shown(quote), error))
+            faults.add(item.place + ".quote", f"{shown(quote)} {error}")
     return None
 
 
@@ -1970,11 +1965,11 @@ def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Co
         required, answerable = item.get("required_facts", []), item.get("answerable", True)
         times = Counter(required)
         for number, name in enumerate(required):
-            where = "{}.required_facts[{}]".format(item.place, number)
+            where = f"{item.place}.required_facts[{number}]"
             if "facts" in case and name not in facts:
-                faults.add(where, "fait {} inconnu.".format(shown(name)), name, facts)
+                faults.add(where, f"fait {shown(name)} inconnu.", name, facts)
             elif times[name] > 1 and name in required[:number]:
-                faults.add(where, "fait {} exigé deux fois ; ôtez-en un.".format(shown(name)))
+                faults.add(where, f"fait {shown(name)} exigé deux fois ; ôtez-en un.")
         if any(name in item.given and name not in item for name in ("answerable", "required_facts")):
             pass  # a type is wrong: what it means is unknown
         elif answerable and not required:
@@ -2152,8 +2147,8 @@ def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
     others = [shown(other) for other, document in texts.documents.items()
               if document and any(occurrences(quote, texts[other]))]
     if others:
-        return "n'est pas dans {}, mais dans {} ; corrigez « document ».".format(shown(name), listed(others))
-    return "n'est pas dans {}. {}".format(shown(name), explain_absence(quote, texts[name]))
+        return f"n'est pas dans {shown(name)}, mais dans {listed(others)} ; corrigez « document »."
+    return f"n'est pas dans {shown(name)}. {explain_absence(quote, texts[name])}"
 
 
 # --- 11. Structures: contracts and Markdown to sections -------------------------------------------
@@ -2294,7 +2289,7 @@ STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 def shown(value: Any) -> str:
     """A value as a sentence quotes it: on one line, at most 80 characters."""
     if isinstance(value, str):
-        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
+        return f"« {clip(reveal(value))} »" if value.strip() else "un texte vide"
     if isinstance(value, Unreadable):
         return "une valeur illisible"
     if isinstance(value, dict) or isinstance(value, list) and any(
@@ -2305,8 +2300,8 @@ def shown(value: Any) -> str:
 
 def some(names: Iterable[str], most: int = 5) -> str:
     """`a, b, c, d, e, …`: the first names of a list."""
-    listed = list(names)
-    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
+    first = list(islice(names, most + 1))
+    return ", ".join(first[:most]) + (", …" if len(first) > most else "")
 
 
 def suggestion(value: str, known: Iterable[str]) -> str:
@@ -2316,8 +2311,8 @@ def suggestion(value: str, known: Iterable[str]) -> str:
     alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # the rest is slow
     near = get_close_matches(value, alike, 1)
     if near:
-        return "Vouliez-vous dire {} ?".format(shown(near[0]))
-    return "Possibles : {}.".format(some(names, 12)) if names else "Rien n'est admis ici."
+        return f"Vouliez-vous dire {shown(near[0])} ?"
+    return f"Possibles : {some(names, 12)}." if names else "Rien n'est admis ici."
 
 
 JSON_MESSAGES = (  # the beginnings of the standard parser's messages
@@ -2353,7 +2348,7 @@ ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
     ("caractère invisible", lambda text: re.sub(HIDDEN, "", text)),
     ("apostrophe", lambda text: re.sub("[‘′`´]", "'", text)),
     ("guillemets", lambda text: re.sub("[\"«»“”„]", "", text)),
-    ("tiret", lambda text: re.sub("[{}]".format(DASHES), "-", text)),
+    ("tiret", lambda text: re.sub(f"[{DASHES}]", "-", text)),
     ("points de suspension, … ou ...", lambda text: text.replace("…", "...")),
     ("ponctuation", lambda text: re.sub(r"[.,;:!?()\[\]]", "", text)),
     ("ligature ou variante de caractère", lambda text: unicodedata.normalize("NFKC", text).replace(
@@ -2378,7 +2373,7 @@ def shown_around(text: str, at: int) -> str:
     """A text as a message quotes it, clipped when long to what stands around character at."""
     text, at = reveal(text), len(reveal(text[:at]))
     clipped = "…" + text[at - SHOWN_BEFORE:] if len(text) > 80 and at > SHOWN_BEFORE else text
-    return "« {} »".format(clip(clipped))
+    return f"« {clip(clipped)} »"
 
 
 def shown_apart(*texts: str) -> List[str]:
@@ -2537,9 +2532,9 @@ def without_edges(written: str, quoted: str, first: bool, last: bool) -> str:
 def tell_difference(written: str, quoted: str) -> str:
     """`« mai - juin » y est écrit « mai – juin » (tiret)`."""
     if not written:
-        return "{} n'y est pas".format(shown(quoted))
+        return f"{shown(quoted)} n'y est pas"
     if not quoted:
-        return "{} manque à la citation".format(shown(written))
+        return f"{shown(written)} manque à la citation"
     causes = find_causes(written, quoted)
     one, other = shown_apart(quoted, written)
     return "{} y est écrit {}{}".format(one, other, " ({})".format(", ".join(causes)) if causes else "")
@@ -2577,7 +2572,7 @@ def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> 
         view, length = encode_view(whole), len(encode_view(text)) - len(encode_view(""))
         last = start + length if end is None else end
         if last <= len(view) and fold_text(decode_view(view[start:last])) == fold_text(text):
-            return "Elles conviendraient comptées {} : donnez-les en caractères du document.".format(name)
+            return f"Elles conviendraient comptées {name} : donnez-les en caractères du document."
     return ""
 
 
@@ -2592,7 +2587,7 @@ OS_PROBLEMS = {
 def os_problem(error: OSError) -> str:
     """A system error in French, without its path."""
     code = errorcode.get(error.errno or 0, str(error.errno))
-    return OS_PROBLEMS.get(code, "erreur système {}".format(code))
+    return OS_PROBLEMS.get(code, f"erreur système {code}")
 
 
 # --- 13. Why, and how much: where a lost proof stands, what would be enough -----------------------
@@ -2756,13 +2751,13 @@ def idle_facts(case, variants):
     required = {fact for question in case.questions for fact in question.required_facts}
     for fact in case.facts:
         if fact not in required:
-            yield "fait {} : aucune question ne l'exige.".format(shown(fact))
+            yield f"fait {shown(fact)} : aucune question ne l'exige."
 
 
 def invisible_characters(case, variants):
     for kind, holders in (("document", case.documents.values()), ("question", case.questions)):
         for holder in holders:
-            found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
+            found = re.findall(f"[{''.join(INVISIBLE)}]", holder.text)
             for character in dict.fromkeys(found):
                 at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
                 yield ("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en "
@@ -2782,7 +2777,7 @@ def doubtful_headings(case, variants):
             continue
         name = shown(document.id)
         if not any(section.title for section in document.sections):
-            yield "document {} : aucun article reconnu dans ce contrat ; {}".format(name, remedy)
+            yield f"document {name} : aucun article reconnu dans ce contrat ; {remedy}"
         for number, (_, line) in enumerate(lines_of(document.text), 1):
             if ALMOST_ARTICLE.fullmatch(clip(line)) and not ARTICLE.fullmatch(" ".join(line.split())):
                 yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(
@@ -2805,8 +2800,7 @@ def questions_without_terms(case, variants):
         yield "aucune question : seuls les passages sont décrits."
     for question in variants[0]["questions"]:
         if question["terms"] == []:
-            yield "question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(
-                shown(question["id"]))
+            yield f"question {shown(question['id'])} : aucun mot à chercher, une fois ôtés les mots vides."
 
 
 def documents_without_filtered_key(case, variants):
@@ -2814,7 +2808,7 @@ def documents_without_filtered_key(case, variants):
         without = [shown(document.id) for document in case.documents.values()
                    if not any(key in owner.metadata for owner in owners_of(document))]
         if without:
-            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, some(without))
+            yield f"filtre « {key} » : clé absente de {some(without)} ; le filtre les écarte."
 
 
 def idle_variants(case, variants):
@@ -2831,7 +2825,7 @@ def idle_variants(case, variants):
                    ).format(shown(variant["id"]))
     for names in alike.values():
         if len(names) > 1:
-            yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(names))
+            yield f"variantes {', '.join(names)} : mêmes passages ; les comparer n'apprend rien."
 
 
 CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
@@ -2848,12 +2842,12 @@ def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
 SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
 
 
-def compare_all(variants: Sequence[Tree]) -> List[Dict[str, Any]]:
+def compare_all(variants: Sequence[Tree]) -> List[Tree]:
     """Each pair of variants or engines."""
     return [compare_variants(*pair) for pair in combinations(variants, 2)]
 
 
-def compare_variants(one: Tree, other: Tree) -> Dict[str, Any]:
+def compare_variants(one: Tree, other: Tree) -> Tree:
     """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
 
     p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses, 1 when
@@ -2886,11 +2880,11 @@ def format_comparisons(comparisons: Sequence[Tree]) -> List[str]:
         *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4))
         for pair in told[:LISTED_LOSSES]]
     if len(told) > LISTED_LOSSES:
-        lines.append("et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES))
+        lines.append(f"et {len(told) - LISTED_LOSSES} autres (dans le rapport)")
     return ["Test des signes : seules ces paires sont départagées", *("  " + clip(line, 78) for line in lines), ""]
 
 
-def compare_reports(report: Tree, earlier: Tree) -> Dict[str, Any]:
+def compare_reports(report: Tree, earlier: Tree) -> Tree:
     """What changed since an earlier report, per variant that both have: facts gained, lost, lost elsewhere.
 
     A change is [question id, fact id, the stages that lost it].  differences name, in French, what makes the
@@ -2925,7 +2919,7 @@ def traits(report: Tree) -> Dict[str, Tree]:
                      for variant in report["variants"]},
         "question": {question["id"]: [question["text"], question["filters"], question["per_document"]]
                      for question in questions},
-        "fait exigé": {"{} / {}".format(question["id"], fact["id"]): [
+        "fait exigé": {f"{question['id']} / {fact['id']}": [
             [quote["document"], quote["quote"], quote["start"]] for quote in fact.get("alternatives", [fact])]
             for question in questions for fact in question["facts"]},
     }
@@ -2943,7 +2937,7 @@ def name_changes(kind: str, ours: Tree, theirs: Tree) -> List[str]:
     told = {name: "absent{} de la référence" for name in ours if name not in theirs}
     told.update({name: "absent{} de ce rapport" for name in theirs if name not in ours})
     told.update({name: "différent{}" for name in ours if name in theirs and ours[name] != theirs[name]})
-    return ["{} {} : {}".format(kind, shown(name), problem.format(mark)) for name, problem in told.items()]
+    return [f"{kind} {shown(name)} : {problem.format(mark)}" for name, problem in told.items()]
 
 
 def format_baseline(baseline: Tree) -> str:
@@ -2955,11 +2949,11 @@ def format_baseline(baseline: Tree) -> str:
     for name, changes in baseline["variants"].items():
         counts = [counted(len(changes[kind]), noun) for kind, noun in (
             ("gained", "preuve gagnée"), ("lost", "perdue"), ("changed", "étape changée"))]
-        lines.append("  " + clip("{} : {}".format(name, ", ".join(counts)), 78))
+        lines.append("  " + clip(f"{name} : {', '.join(counts)}", 78))
         for sign, kind in (("+", "gained"), ("-", "lost"), ("~", "changed")):
             for question, fact, *stages in changes[kind]:
                 told = " : " * bool(stages) + ", puis ".join(STAGE[stage].label for stage in stages)
-                lines.append("    " + clip("{} {} · {}{}".format(sign, question, fact, told), 76))
+                lines.append("    " + clip(f"{sign} {question} · {fact}{told}", 76))
     return "\n".join(lines) + "\n"
 
 
@@ -3022,7 +3016,7 @@ class Corpus:
         found = [text] if text in ids else others.get(" ".join(text.split()), ())
         if not found:
             mend = self.explain(suggestion, text, dict.fromkeys([*ids, *others]))
-            raise AtelierError("{} {} {}. {}".format(kind, shown(name), unknown, mend))
+            raise AtelierError(f"{kind} {shown(name)} {unknown}. {mend}")
         if len(found) > 1:
             raise AtelierError("{} est le nom commun de {} ; donnez l'identifiant.".format(
                 shown(name), " et ".join(map(shown, found))))
@@ -3060,7 +3054,7 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
     """(passage, words kept) of a record; AtelierError (a sentence without file) when it lies."""
     record = {"text": record} if isinstance(record, str) else record
     if not isinstance(record, dict):
-        raise AtelierError("passage attendu : un texte ou un objet ; trouvé : {}.".format(shown(record)))
+        raise AtelierError(f"passage attendu : un texte ou un objet ; trouvé : {shown(record)}.")
     for wrapper in WRAPPERS:
         if isinstance(record.get(wrapper), dict):
             record = {**record[wrapper], **record}
@@ -3069,9 +3063,9 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
         for paths in zip(*RECORDS.values()))
     heading = record.get("heading") or ""
     if text is not None and not (isinstance(text, str) and text.strip()):
-        raise AtelierError("texte attendu, non vide ; trouvé : {}.".format(shown(text)))
+        raise AtelierError(f"texte attendu, non vide ; trouvé : {shown(text)}.")
     if not isinstance(heading, str):
-        raise AtelierError("« heading » attend un texte ; trouvé : {}.".format(shown(heading)))
+        raise AtelierError(f"« heading » attend un texte ; trouvé : {shown(heading)}.")
     if "passage" in record:
         passage = corpus.passage(record["passage"])
         return passage, passage.words if text is None else count_prefix(text, passage, corpus)
@@ -3088,7 +3082,7 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
         raise AtelierError("des positions sans document ; ajoutez « document ».")
     else:
         start, end = check_limits(*limits, in_words, document, text, corpus)
-    passage = make_passage(document, "{}:{}-{}".format(document.id, start, end), start, end, heading)
+    passage = make_passage(document, f"{document.id}:{start}-{end}", start, end, heading)
     return passage, passage.words
 
 
@@ -3096,8 +3090,7 @@ def count_prefix(text: str, passage: Passage, corpus: Corpus) -> int:
     """How many words of a passage a text keeps, which must be its first ones."""
     words, whole = text.split(), text_of(corpus.case.documents, passage).split()
     if words != whole[:len(words)]:
-        raise AtelierError("ce texte n'est pas le début du passage {} : {}.".format(
-            shown(passage.id), shown(text)))
+        raise AtelierError(f"ce texte n'est pas le début du passage {shown(passage.id)} : {shown(text)}.")
     return len(words)
 
 
@@ -3109,8 +3102,7 @@ def check_limits(start: Any, end: Any, in_words: bool, document: Document, text:
         raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(
             shown(start), shown(last)))
     length, unit = (len(document.starts), "mots") if in_words else (len(document.text), "caractères")
-    problem = "positions {} à {} hors du document {}, qui compte {} {}.".format(
-        start, last, shown(document.id), length, unit)
+    problem = f"positions {start} à {last} hors du document {shown(document.id)}, qui compte {length} {unit}."
     if last <= length:
         limits = (document.starts[start], document.ends[last - 1]) if in_words else (start, last)
         there = document.text[slice(*limits)]
@@ -3129,15 +3121,14 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tupl
     for home in [document] if document else corpus.case.documents.values():
         folded = corpus.texts[home.id].text
         places += [(home, at) for at in {folded.find(needle), folded.rfind(needle)} if at >= 0]
-    where = "dans {}".format(shown(document.id)) if document else "dans le corpus"
+    where = f"dans {shown(document.id)}" if document else "dans le corpus"
     if len(places) > 1:
-        raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(
-            shown(text), where))
+        raise AtelierError(f"le texte {shown(text)} figure plusieurs fois {where} ; donnez ses positions.")
     if not places:
         mend = "Les mots ajoutés devant vont dans « heading »."
         if document:
             mend = corpus.explain(explain_absence, needle, corpus.texts[document.id])
-        raise AtelierError("le texte {} n'est pas {}. {}".format(shown(text), where, mend))
+        raise AtelierError(f"le texte {shown(text)} n'est pas {where}. {mend}")
     home, first = places[0]
     return (home, *characters_of(corpus.texts[home.id], home, first, first + len(needle)))
 
@@ -3188,12 +3179,12 @@ def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, A
             faults.extend("", error)
             return
         check_tree(tree, faults)
-        yield from (("[{}]".format(number), value) for number, value in enumerate(tree))
+        yield from ((f"[{number}]", value) for number, value in enumerate(tree))
         return
     for number, line in enumerate(chain(head, lines), 1):
         if not line.strip(BLANK):
             continue
-        place, text = "ligne {}".format(number), ""
+        place, text = f"ligne {number}", ""
         try:
             text = decode(line).strip()
             value = parse_json(text) if form == b"{" else tuple(text.split())
@@ -3214,7 +3205,7 @@ def read_line(line: Tree, place: str, stem: str, corpus: Corpus,
     asked, sent = (next((name for name in names if name in line), names[0])
                    for names in (QUESTION_NAMES, CONTEXT_NAMES))
     if not (isinstance(engine, str) and engine.strip()):
-        faults.add(place, "« engine » attend un texte ; trouvé : {}.".format(shown(engine)))
+        faults.add(place, f"« engine » attend un texte ; trouvé : {shown(engine)}.")
     try:
         texts = corpus.asked if asked != "question" else {}
         question = corpus.find("question", "inconnue", line.get(asked), corpus.questions, texts)
@@ -3238,14 +3229,14 @@ def read_passages(records: Any, key: str, place: str, corpus: Corpus,
                   faults: Faults) -> List[Tuple[Passage, int]]:
     """The (passage, words kept) of the records of a line's key."""
     if not isinstance(records, list):
-        faults.add(place, "« {} » attend une liste ; trouvé : {}.".format(key, shown(records)))
+        faults.add(place, f"« {key} » attend une liste ; trouvé : {shown(records)}.")
         return []
     passages = []
     for number, record in enumerate(records):
         try:
             passages.append(read_passage(record, corpus))
         except AtelierError as error:
-            faults.extend("{} : {}[{}]".format(place, key, number), error)
+            faults.extend(f"{place} : {key}[{number}]", error)
     return passages
 
 
@@ -3310,7 +3301,7 @@ def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterato
             document = case.documents[passage.span.document]
             sections = sections_of(document, passage)
             yield encode({
-                "id": "{}/{}".format(variant.id, passage.id), **passage.span._asdict(),
+                "id": f"{variant.id}/{passage.id}", **passage.span._asdict(),
                 "start_char": passage.start, "end_char": passage.end,
                 "text": text_of(case.documents, passage), "title": document.label,
                 "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
@@ -3330,7 +3321,7 @@ FRACTIONS = (("claim_support", "affirmations soutenues"),
              ("structural_validity", "citations valides"))
 
 
-def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Dict[str, Any]:
+def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Tree:
     """The `citations` of a register's report; name is the file's, read gives the bytes of one that it names.
 
     Raises AtelierError with all the faults of the file.
@@ -3352,13 +3343,13 @@ def read_given(register: Found, read: Callable[[str], bytes],
         return read_context(register.get("context_from", {}), read, faults)
     for key in ("passages", "context"):
         if key not in register.given:
-            faults.add("", "la clé {} manque, ou « context_from ».".format(shown(key)))
+            faults.add("", f"la clé {shown(key)} manque, ou « context_from ».")
     sent = frozenset(register.get("context", ()))
     known = {item["id"]: (item.get("revision"), item["text"], item["id"] in sent)
              for item in register.get("passages", ()) if {"id", "text"} <= set(item)}
     for number, name in enumerate(register.get("context", ())):
         if name not in known:
-            faults.add("context[{}]".format(number), "passage {} inconnu.".format(shown(name)), name, known)
+            faults.add(f"context[{number}]", f"passage {shown(name)} inconnu.", name, known)
     return known
 
 
@@ -3370,12 +3361,12 @@ def read_context(origin: Mapping[str, str], read: Callable[[str], bytes],
     try:
         found = read_report(read(origin["report"]), "")
     except AtelierError as error:
-        faults.extend("context_from.report ({})".format(origin["report"]), error)
+        faults.extend(f"context_from.report ({origin['report']})", error)
         return {}
     for key in ("variant", "question"):
         known = {part["id"]: part for part in found[key + "s"]}
         if origin[key] not in known:
-            problem = "{} inconnu du rapport.".format(shown(origin[key]))
+            problem = f"{shown(origin[key])} inconnu du rapport."
             faults.add("context_from." + key, problem, origin[key], known)
             return {}
         found = known[origin[key]]
@@ -3384,7 +3375,7 @@ def read_context(origin: Mapping[str, str], read: Callable[[str], bytes],
 
 
 def read_citations(claim: Found, known: Mapping[str, Tuple[Any, str, bool]],
-                   faults: Faults) -> List[Dict[str, Any]]:
+                   faults: Faults) -> List[Tree]:
     """A claim's citations, as the report has them; one that repeats another must have its relation."""
     relations: Dict[Tuple[str, Any, str], str] = {}
     citations = []
@@ -3405,7 +3396,7 @@ def read_citations(claim: Found, known: Mapping[str, Tuple[Any, str, bool]],
     return citations
 
 
-def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> Dict[str, Any]:
+def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> Tree:
     """A citation's status, the first that holds; with another revision, whether the text is the same."""
     if not given:
         return {"status": "source_missing"}
@@ -3416,7 +3407,7 @@ def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> 
     return {"status": "not_in_context" if not sent else "valid" if same else "content_mismatch"}
 
 
-def count_citations(found: Iterable[Tuple[str, Sequence[Tree]]]) -> Dict[str, Any]:
+def count_citations(found: Iterable[Tuple[str, Sequence[Tree]]]) -> Tree:
     """Three fractions that are never merged, and what they are made of: the (id, citations) of each claim.
 
     A claim is supported when a valid citation supports it, else under review when a valid one is.
@@ -3443,17 +3434,17 @@ def count_citations(found: Iterable[Tuple[str, Sequence[Tree]]]) -> Dict[str, An
     }
 
 
-def fraction(part: Sequence[Any], whole: Sequence[Any]) -> Dict[str, Any]:
+def fraction(part: Sequence[Any], whole: Sequence[Any]) -> Tree:
     numbers = len(part), len(whole)
     return {"numerator": numbers[0], "denominator": numbers[1], "fraction": "{}/{}".format(*numbers)}
 
 
 def format_citations(citations: Tree) -> str:
     """The three fractions, then what a person has to look at, at most 80 columns wide."""
-    lines = [clip("Atelier {} · {}".format(__version__, citations["file"])), ""]
-    lines += ["{:<36}{:>8}".format(label, citations[key]["fraction"]) for key, label in FRACTIONS] + [""]
+    lines = [clip(f"Atelier {__version__} · {citations['file']}"), ""]
+    lines += [f"{label:<36}{citations[key]['fraction']:>8}" for key, label in FRACTIONS] + [""]
     for claim in citations["claims"]:
-        lines.append(clip("{} : {}".format(claim["id"], VERDICTS[claim["verdict"]])))
+        lines.append(clip(f"{claim['id']} : {VERDICTS[claim['verdict']]}"))
         lines += ["    " + clip("{} : {}, {}{}".format(
             citation["passage"], STATUSES[citation["status"]], RELATIONS[citation["relation"]],
             ", répétée" * citation["duplicate"]), 76) for citation in claim["citations"]]
@@ -3461,7 +3452,7 @@ def format_citations(citations: Tree) -> str:
                        ("uncited", "Sans citation")):
         names = [item if key == "uncited" else "{claim} ({passage})".format(**item)
                  for item in citations[key]]
-        lines += ["", clip("{} : {}".format(label, ", ".join(names)))] if names else []
+        lines += ["", clip(f"{label} : {', '.join(names)}")] if names else []
     return "\n".join(lines) + "\n"
 
 
@@ -3591,7 +3582,7 @@ def fr(text: str, *values: Any) -> str:
 
 def tag(opening: str, *inside: str) -> str:
     """An element, from what stands in its opening tag and the markup inside."""
-    return "<{}>{}</{}>".format(opening, "".join(inside), opening.split()[0])
+    return f"<{opening}>{''.join(inside)}</{opening.split()[0]}>"
 
 
 def bdi(text: Any) -> str:
@@ -3605,7 +3596,7 @@ def bullets(sentences: Iterable[str]) -> str:
 
 
 def bar(part: float, whole: float) -> str:
-    return tag('span class="bar"', '<i style="width:{:.1f}%"></i>'.format(100 * part / whole if whole else 0))
+    return tag('span class="bar"', f'<i style="width:{(100 * part / whole if whole else 0):.1f}%"></i>')
 
 
 def table(labels: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> Iterator[str]:
@@ -3645,16 +3636,15 @@ def draw_report(report: dict, title: str) -> Iterator[str]:
         case["answerable_questions"], counted(case["facts"], "fait"))), {
             "Cas": case["file"], "Empreinte": case["sha256"], "Atelier": report["atelier"],
             "Filtres": ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun",
-            "Réglages": "top_k {}, budget {}".format(
-                settings["top_k"], counted(settings["budget_words"], "mot"))})
-    links = [tag("li", '<a href="#{}">{}</a>'.format(name.lower(), name))
+            "Réglages": f"top_k {settings['top_k']}, budget {counted(settings['budget_words'], 'mot')}"})
+    links = [tag("li", f'<a href="#{name.lower()}">{name}</a>')
              for name in ("Variantes", "Matrice", "Trajets", "Documents")]
     yield tag('nav aria-label="Sommaire"', tag("ul", *links)) + '<main id="contenu">'
     yield draw_variants(report)
     brief = len(questions) > DETAILED_QUESTIONS
     detailed = [number for number in range(len(questions)) if not brief or any(
         fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
-    yield '<section id="matrice"><h2>La matrice</h2><{}>'.format(SCROLLED.format("Questions et variantes"))
+    yield f"<section id=\"matrice\"><h2>La matrice</h2><{SCROLLED.format('Questions et variantes')}>"
     labels = ["question"] + [variant["id"] for variant in variants]
     yield from table(labels, draw_matrix(variants, set(detailed)))
     yield "</section></section>"
@@ -3690,7 +3680,7 @@ def draw_matrix(variants: list, linked: Iterable[int]) -> Iterator[List[str]]:
     for number, question in enumerate(variants[0]["questions"]):
         cells = []
         for column, variant in enumerate(variants):
-            link = ' href="#d{}-{}"'.format(number, column) if number in linked else ""
+            link = f' href="#d{number}-{column}"' if number in linked else ""
             marks = [draw_mark(fact, link) for fact in variant["questions"][number]["facts"]]
             marks = marks or ['<span class="soft">sans preuve exigée</span>']
             cells.append(tag("td", tag('div class="marks"', *marks)))
@@ -3700,7 +3690,7 @@ def draw_matrix(variants: list, linked: Iterable[int]) -> Iterator[List[str]]:
 def draw_mark(fact: dict, link: str) -> str:
     """A fact in the matrix; link is its attribute, if any."""
     shape, word = sign_of(fact)
-    opening = '{} class="m{}"{}'.format("a" if link else "span", " lost" if fact["loss"] else "", link)
+    opening = f"{'a' if link else 'span'} class=\"m{' lost' if fact['loss'] else ''}\"{link}"
     return tag(opening, tag('b aria-hidden="true"', shape), word, " ", tag("small", bdi(fact["id"])))
 
 
@@ -3716,7 +3706,7 @@ def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) ->
         yield tag("p", fr("{} sans preuve perdue : dans la matrice seulement.", counted(left, "question")))
     if brief:
         lost = {name for variant in variants for name in variant["summary"]["losses"]}
-        yield bullets("Une preuve {} : {}".format(stage.label, stage.advice)
+        yield bullets(f"Une preuve {stage.label} : {stage.advice}"
                       for stage in STAGE.values() if stage.id in lost)
     for number in detailed:
         yield draw_question(number, variants, budget, brief)
@@ -3729,10 +3719,10 @@ def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
     for column, variant in enumerate(variants):
         question = variant["questions"][number]
         facts, hits = lettered(question["facts"]), shown_hits(variant, question)
-        lost = ", ".join("{} : {}".format(fact["id"], STAGE[fact["loss"]["stage"]].label)
+        lost = ", ".join(f"{fact['id']} : {STAGE[fact['loss']['stage']].label}"
                          for fact in facts if fact["loss"])
         state = fr(lost or ("preuves couvertes" if facts else "sans réponse attendue"))
-        place, name = 'id="d{}-{}"'.format(number, column), escape(variant["id"]) + " – "
+        place, name = f'id="d{number}-{column}"', escape(variant["id"]) + " – "
         if brief and not lost:
             folds.append(tag("p " + place, name, state))
             continue
@@ -3742,8 +3732,8 @@ def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
         folds.append(tag("details open" if lost and not brief else "details",
                          tag("summary", name, tag('span class="lost"' if lost else "span", state)),
                          tag("div " + place, strip, *draw_words(hits, facts, brief))))
-    return tag('article aria-labelledby="q{}"'.format(number),
-               tag('h3 id="q{}"'.format(number), escape(asked["text"])),
+    return tag(f'article aria-labelledby="q{number}"',
+               tag(f'h3 id="q{number}"', escape(asked["text"])),
                tag('p class="soft"', escape(asked["id"])), *folds)
 
 
@@ -3757,13 +3747,13 @@ def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> 
     """A box from word start to word end of a track that is scale words long."""
     left, width = (round(100 * words / scale, 1) or 0 for words in (start, end - start))
     style = "left:{:g}%;width:{:g}%" if end > start else "left:{:g}%"
-    return '<i class="{}" style="{}">{}</i>'.format(kind, style.format(left, width), inside)
+    return f'<i class="{kind}" style="{style.format(left, width)}">{inside}</i>'
 
 
 def track(label: str, drawn: str, told: str, kind: str = "") -> str:
     """A label, and boxes on a line with the words that say the same."""
-    return tag('div class="row{}"'.format(kind), tag("span", bdi(label)),
-               tag('span role="img" aria-label="{}"'.format(fr(told)), drawn))
+    return tag(f'div class="row{kind}"', tag("span", bdi(label)),
+               tag(f'span role="img" aria-label="{fr(told)}"', drawn))
 
 
 def shown_hits(variant: dict, question: dict) -> list:
@@ -3796,8 +3786,8 @@ def places_away(variant: dict, fact: dict, hits: list) -> Iterator[tuple]:
         document, _, number = name.rpartition("#")
         if name not in found and variant["passages"] and number.isdigit():
             start, end = variant["passages"][document][int(number) - 1]
-            rank = "rang {}".format(rank) if rank else "sans rang"
-            yield "{} · {} · {}".format(rank, name, counted(end - start, "mot")), start, end
+            rank = f"rang {rank}" if rank else "sans rang"
+            yield f"{rank} · {name} · {counted(end - start, 'mot')}", start, end
 
 
 def draw_strip(hits: list, away: list, facts: list, budget: int, brief: bool) -> str:
@@ -3815,9 +3805,9 @@ def draw_strip(hits: list, away: list, facts: list, budget: int, brief: bool) ->
         first, last = max(start, fact["start"]), min(end, fact["end"])
         quote = box("q", first - start, last - start, scale, tag("b", fact["letter"]))
         tracks.append(track(label, box("away", 0, end - start, scale) + quote,
-                            "{}, mots {} à {}".format(fact["letter"], first, last - 1), " away-row"))
+                            f"{fact['letter']}, mots {first} à {last - 1}", " away-row"))
     legend = [tag("span", fr("{} : {}, {}", fact["letter"], fact["id"], sign_of(fact)[1])) for fact in facts]
-    strip = 'div class="strip" style="--budget:{:g}%"'.format(round(100 * budget / scale, 1))
+    strip = f'div class="strip" style="--budget:{round(100 * budget / scale, 1):g}%"'
     return tag("figure", tag(strip, *tracks), tag("figcaption", " ".join(legend)))
 
 
@@ -3826,13 +3816,13 @@ def draw_passages(group: list, before: int, scale: int, facts: list) -> str:
     hit, words, sent = group[0], *(sum(hit[name] for hit in group) for name in ("words", "kept_words"))
     drawn = box("kept", before, before + sent, scale) if sent else ""
     drawn += box("cut", before + sent, before + words, scale) if sent < words else ""
-    told = "{}, {}".format(counted(sent, "mot envoyé"), counted(words - sent, "coupé"))
+    told = f"{counted(sent, 'mot envoyé')}, {counted(words - sent, 'coupé')}"
     first = hit["start"] - hit["lead_words"]  # told as in the JSON: words of the document, from 0
     for letter, start, end in places_in(hit, facts):
         drawn += box("q", before + start, before + end, scale, tag("b", letter))
-        told += " ; {}, mots {} à {}".format(letter, first + start, first + end - 1)
-    name = "· " + hit["passage"] if len(group) == 1 else "à {}".format(group[-1]["rank"])
-    return track("{} {} · {}".format(hit["rank"], name, counted(words, "mot")), drawn, told)
+        told += f" ; {letter}, mots {first + start} à {first + end - 1}"
+    name = "· " + hit["passage"] if len(group) == 1 else f"à {group[-1]['rank']}"
+    return track(f"{hit['rank']} {name} · {counted(words, 'mot')}", drawn, told)
 
 
 def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
@@ -3846,7 +3836,7 @@ def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
         around = around if brief else [(0, shown_words)]
         around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
         if around:
-            label = tag('span class="lab"', bdi("{} · {}".format(hit["rank"], hit["passage"])))
+            label = tag('span class="lab"', bdi(f"{hit['rank']} · {hit['passage']}"))
             yield tag('p class="words" dir="auto"', label, "\n", mark_words(hit, places, around))
     for fact in facts:
         if fact["loss"]:
@@ -3913,11 +3903,11 @@ def draw_document(document: dict, quotes: List[tuple], variants: list) -> str:
     if len(quotes) > DRAWN_QUOTES:
         tracks.append(track("les preuves", boxes("o", quotes, total), proofs))
     else:
-        tracks += [track("{} · {}–{}".format(fact, start, end - 1), box("q", start, end, total),
-                         "mots {} à {}".format(start, end - 1)) for start, end, fact in quotes]
+        tracks += [track(f"{fact} · {start}–{end - 1}", box("q", start, end, total),
+                         f"mots {start} à {end - 1}") for start, end, fact in quotes]
     sentences = ["{} : {} par {}.".format(*pair, ", ".join(names)) for pair, names in broken.items()]
     if len(sentences) > DRAWN_QUOTES:
-        sentences[DRAWN_QUOTES:] = ["et {}.".format(counted(len(sentences) - DRAWN_QUOTES, "autre"))]
+        sentences[DRAWN_QUOTES:] = [f"et {counted(len(sentences) - DRAWN_QUOTES, 'autre')}."]
     return tag("h3", bdi(name)) + tag('p class="soft"', fr("{}, {}", counted(total, "mot"), proofs)) + tag(
         "figure", *tracks) + bullets(sentences)
 
@@ -3934,16 +3924,16 @@ def cut_quotes(passages: list, quotes: List[tuple]) -> Tuple[List[int], List[tup
         inside = limits[bisect_right(limits, start):bisect_left(limits, end)]
         before = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
         if not before or passages[before - 1][1] < end:
-            split.append((start, end, name, "coupée au mot {}".format(inside[0]) if inside else
+            split.append((start, end, name, f"coupée au mot {inside[0]}" if inside else
                           "laissée de côté, ou coupée dans un mot,"))
     return limits, split
 
 
 def draw_limits(limits: Iterable[int], total: int) -> str:
     """One stroke at each limit of a document."""
-    strokes = "".join("M{} 6v20".format(round(1000 * limit / total, 1)) for limit in limits)
+    strokes = "".join(f"M{round(1000 * limit / total, 1)} 6v20" for limit in limits)
     return tag('svg viewBox="0 0 1000 32" preserveAspectRatio="none" aria-hidden="true"',
-               '<path d="{}" fill="none" vector-effect="non-scaling-stroke"/>'.format(strokes))
+               f'<path d="{strokes}" fill="none" vector-effect="non-scaling-stroke"/>')
 
 
 def draw_citations(report: dict, title: str) -> Iterator[str]:
@@ -4060,10 +4050,10 @@ def run_guards() -> Tuple[List[str], int]:
             obtained = outcome_of(attempt)
         except Exception as error:  # a guard must be able to say that the code it watches is broken
             obtained = repr(error)
-        lines.append("{} {:>2} {}".format("ok   " if obtained == expected else "échec", number, sentence))
+        lines.append(f"{'ok   ' if obtained == expected else 'échec'} {number:>2} {sentence}")
         if obtained != expected:
             failures += 1
-            lines += ["         obtenu  : {}".format(obtained), "         attendu : {}".format(expected)]
+            lines += [f"         obtenu  : {obtained}", f"         attendu : {expected}"]
     lines.append("{}, {}, {}".format(*map(counted, (len(GUARDS), len(GUARDS) - failures, failures),
                                           ("contrôle", "réussi", "échoué"))))
     return lines, failures + (not GUARDS)
@@ -4101,7 +4091,7 @@ class FrenchParser(argparse.ArgumentParser):
         """argparse knows two faults of these options; unknown ones are told by parse_arguments."""
         option = re.search("--[a-z-]+", message)
         problem = "n'attend pas de valeur." if "explicit argument" in message else "attend une valeur."
-        raise AtelierError("L'option {} {} Voyez --help.".format(option.group() if option else "", problem))
+        raise AtelierError(f"L'option {option.group() if option else ''} {problem} Voyez --help.")
 
 
 def make_parser() -> FrenchParser:
@@ -4119,7 +4109,7 @@ def make_parser() -> FrenchParser:
     return parser
 
 
-def parse_arguments(argv: Sequence[str]) -> Dict[str, Any]:
+def parse_arguments(argv: Sequence[str]) -> Tree:
     """{option: value} of those given: a text, a list when it may be repeated, or True."""
     parsed, unknown = make_parser().parse_known_args(argv)
     options = {"--" + name.replace("_", "-"): value for name, value in vars(parsed).items() if value}
@@ -4128,11 +4118,11 @@ def parse_arguments(argv: Sequence[str]) -> Dict[str, Any]:
             raise AtelierError("{} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {}.".format(
                 shown(name), '"{}"'.format(name) if " " in name else name))
         known = [name for names, _, _ in OPTIONS for name in names.split()]
-        raise AtelierError("L'option {} est inconnue. {}".format(shown(name), suggestion(name, known)))
+        raise AtelierError(f"L'option {shown(name)} est inconnue. {suggestion(name, known)}")
     for name, values in options.items():
         if isinstance(values, list) and name not in ("--contexts", "--require"):
             if len(values) > 1:
-                raise AtelierError("L'option {} est donnée deux fois ; gardez-en une.".format(name))
+                raise AtelierError(f"L'option {name} est donnée deux fois ; gardez-en une.")
             options[name] = values[0]
     used = options.keys()
     if "--self-test" in used and len(used) > 1:
@@ -4152,14 +4142,14 @@ def read_file(path: str, option: str) -> bytes:
 def read_lines(path: str, option: str = "--contexts") -> Iterator[bytes]:
     """The lines of a file, one at a time."""
     if not path:
-        raise AtelierError("{} : chemin vide ; donnez un nom de fichier.".format(option))
+        raise AtelierError(f"{option} : chemin vide ; donnez un nom de fichier.")
     try:
         with open(path, "rb") as file:
             yield from file
     except OSError as error:
-        raise AtelierError("{} : {} ; vérifiez le chemin.".format(path, os_problem(error))) from None
+        raise AtelierError(f"{path} : {os_problem(error)} ; vérifiez le chemin.") from None
     except ValueError:
-        raise AtelierError("{} : chemin invalide.".format(shown(path))) from None
+        raise AtelierError(f"{shown(path)} : chemin invalide.") from None
 
 
 class Folder:
@@ -4189,7 +4179,7 @@ class Folder:
             with open(path, "rb") as file:
                 return file.read()
         except OSError as error:
-            raise AtelierError("{} ; vérifiez le chemin.".format(os_problem(error))) from None
+            raise AtelierError(f"{os_problem(error)} ; vérifiez le chemin.") from None
 
 
 DESCRIPTOR = re.compile(r"/dev/std(in|out|err)|/(?:dev|proc/self)/fd/(\d+)")
@@ -4229,13 +4219,13 @@ def check_outputs(options: dict, inputs: Sequence[str]) -> None:
     for number, (option, path) in enumerate(given):
         problem = find_problem(path, inputs, [earlier for _, earlier in given[:number]])
         if problem:
-            raise AtelierError("{} : {}".format(path or option, problem))
+            raise AtelierError(f"{path or option} : {problem}")
 
 
 def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str:
     """Why an output is refused, with the mend; empty when it is not."""
     if not path or "\0" in path:
-        return "chemin {} ; donnez un nom de fichier.".format("invalide" if path else "vide")
+        return f"chemin {'invalide' if path else 'vide'} ; donnez un nom de fichier."
     target, descriptor = os.path.realpath(path), descriptor_of(path)
     folder = os.path.dirname(target)
     if any(descriptor == descriptor_of(other) and (descriptor or same_file(path, other)) for other in others):
@@ -4307,7 +4297,7 @@ class Outputs:
     def outcome(self) -> str:
         """What became of the files: one whose temporary file is gone has been replaced."""
         written = [path for path, temporary, _ in self.staged if not os.path.exists(temporary)]
-        return "déjà écrit : {}".format(", ".join(written)) if written else "rien n'a été remplacé"
+        return f"déjà écrit : {', '.join(written)}" if written else "rien n'a été remplacé"
 
     def discard(self) -> None:
         for _, temporary, _ in self.staged:
@@ -4393,14 +4383,14 @@ def say(text: str, stream: Any) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # so that the last flush is quiet
         if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
-            raise AtelierError("sortie standard : {}.".format(os_problem(error))) from None
+            raise AtelierError(f"sortie standard : {os_problem(error)}.") from None
 
 
 def run(argv: Sequence[str]) -> int:
     """Do what is asked; the exit code.  A KeyboardInterrupt tells what became of the files."""
     options = parse_arguments(argv)
     if "--help" in options or "--version" in options:
-        version = "atelier.py {}\n".format(__version__)
+        version = f"atelier.py {__version__}\n"
         say(make_parser().format_help() if "--help" in options else version, sys.stdout)
         return 0
     open_database().close()  # without FTS5, say so before any work
@@ -4477,7 +4467,7 @@ def diagnose_file(options: dict, outputs: Outputs) -> int:
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:
-        say("attention : {}\n".format(warning), sys.stderr)
+        say(f"attention : {warning}\n", sys.stderr)
     finish(outputs, make_texts(options, report, case, cutting_of),
            format_table(report) + (format_baseline(report["baseline"]) if earlier else ""))
     return check_requirements(report, required)
@@ -4509,7 +4499,7 @@ def finish(outputs: Outputs, texts: Mapping[str, Iterable[str]], table: str = ""
     outputs.write(texts)
     say(table, sys.stderr if 1 in map(descriptor_of, texts) else sys.stdout)
     if sys.stderr and sys.stderr.isatty():
-        say("".join("Écrit : {}\n".format(path) for path in texts if descriptor_of(path) is None), sys.stderr)
+        say("".join(f"Écrit : {path}\n" for path in texts if descriptor_of(path) is None), sys.stderr)
 
 
 class Progress:
@@ -4524,7 +4514,7 @@ class Progress:
         percent = self.done * 100 // self.total
         if self.stream and percent > self.told:
             self.told = percent
-            say("\r{:3} % des questions, toutes variantes comprises".format(percent) if percent < 100
+            say(f"\r{percent:3} % des questions, toutes variantes comprises" if percent < 100
                 else "\r" + " " * 60 + "\r", self.stream)
 
 
