@@ -1278,17 +1278,18 @@ variante                passages     mots contextes    faits     mots       mots
 TABLE_LINE = "{:<23}{:>9}{:>9}{:>10}{:>9}{:>9}{:>11}"
 
 
-def format_table(report: Tree) -> str:
-    """The result table, at most 80 columns wide, ending with a line break."""
+def format_table(report: Tree, questions: Sequence[str] = ()) -> str:
+    """The result table, at most 80 columns wide, ending with a line break; questions (ids) have their whole trip."""
     case, settings = report["case"], report["settings"]
     title = " · ".join(filter(None, ["Atelier " + report["atelier"], case["file"], case["title"]]))
     signature = "Signature : atelier {}, cas {}, top_k {}, budget {}".format(
         report["atelier"], case["sha256"][:12], settings["top_k"], counted(settings["budget_words"], "mot"))
     return "\n".join([
         clip(title), describe_size(case), "", TABLE_HEAD, "-" * 80,
-        *[format_line(variant["id"], variant["summary"]) for variant in report["variants"]], "",
+        *[line for variant in report["variants"] for line in format_lines(variant)], "",
         *format_recall(report["variants"], settings["top_k"]), "",
-        *format_losses(report["variants"]), "",
+        *format_needs(report["variants"], settings["top_k"]),
+        *(format_trips(report, questions) if questions else format_losses(report["variants"])), "",
         *(format_comparisons(report["comparisons"]) if report["comparisons"] else []),
         clip(signature)]) + "\n"
 
@@ -1300,14 +1301,16 @@ def describe_size(case: Tree) -> str:
         counted(case["questions"], "question"), case["answerable_questions"], counted(case["facts"], "fait"))
 
 
-def format_line(name: str, summary: Tree) -> str:
-    """A variant's line of the result table."""
-    unknown = "-"
-    return TABLE_LINE.format(
-        clip(name, 22), summary["passages_indexed"] or unknown, summary["words_indexed"] or unknown,
-        "{complete_contexts}/{answerable_questions}".format(**summary),
-        "{facts_covered}/{facts_required}".format(**summary),
-        summary["words_sent"], summary["redundant_words"])
+def format_lines(variant: Tree) -> Iterator[str]:
+    """A variant's line of the result table, and one for each set of questions."""
+    for name, summary in [(variant["id"], variant["summary"]), *variant.get("by_set", {}).items()]:
+        whole = summary is variant["summary"]
+        passages, words = (summary["passages_indexed"] or "-", summary["words_indexed"] or "-") if whole else ("", "")
+        yield TABLE_LINE.format(
+            clip(name if whole else f"  lot {name}", 22), passages, words,
+            "{complete_contexts}/{answerable_questions}".format(**summary),
+            "{facts_covered}/{facts_required}".format(**summary),
+            summary["words_sent"], summary["redundant_words"])
 
 
 def format_recall(variants: Sequence[Tree], top_k: int) -> List[str]:
@@ -1328,6 +1331,18 @@ def format_recall(variants: Sequence[Tree], top_k: int) -> List[str]:
     return lines
 
 
+def format_needs(variants: Sequence[Tree], top_k: int) -> List[str]:
+    """The complete contexts that this top_k allows whatever the budget, and the smallest budget that gives them."""
+    lines = ["{:<23}{:>18}{:>20}".format(f"possible à top_k {top_k}", "contextes complets", "budget suffisant")]
+    for variant in variants:
+        summary = variant["summary"]
+        budget, complete = (summary["budget_curve"] or [[None, 0]])[-1]
+        lines.append("{:<23}{:>18}{:>20}".format(
+            clip(variant["id"], 22), f"{complete}/{summary['answerable_questions']}",
+            counted(budget, "mot") if budget else "-"))
+    return [*lines, ""]
+
+
 def format_losses(variants: Sequence[Tree]) -> List[str]:
     """Two lines for each lost proof or, when they are many, a line for each variant and stage."""
     lost = [(variant["id"], question["id"], fact) for variant in variants for question in variant["questions"]
@@ -1336,7 +1351,7 @@ def format_losses(variants: Sequence[Tree]) -> List[str]:
         required = any(variant["summary"]["facts_required"] for variant in variants)
         return ["Aucune preuve perdue." if required else "Aucune preuve exigée."]
     if len(lost) > LISTED_LOSSES:
-        return ["Preuves perdues (une à une dans le rapport : --output FICHIER)"] + [
+        return [clip(f"Preuves perdues (une à une : --question {lost[0][1]}, ou --output FICHIER)")] + [
             f"  {clip(variant['id'], 21):<22}{number:>6}  {STAGE[stage].label}"
             for variant in variants for stage, number in variant["summary"]["losses"].items()]
     lines = ["Preuves perdues"]
@@ -2741,6 +2756,73 @@ def find_end(quote: Span, passages: Iterable[Passage],
             return found, lead_words(passage) + end - passage.span.start, passage.id
         left = after
     return None
+
+
+def format_trips(report: Tree, names: Sequence[str]) -> List[str]:
+    """The whole trip of some questions (ids), variant by variant, at most 80 columns wide."""
+    from textwrap import wrap
+    told = []
+    for number in [number for number, question in enumerate(report["variants"][0]["questions"])
+                   if question["id"] in names]:
+        for variant in report["variants"]:
+            question = variant["questions"][number]
+            if variant is report["variants"][0]:
+                told += [("", f"Question {question['id']} : {question['text']}"), ("", "")]
+            told += [("", variant["id"]), *tell_trip(question, variant["chunking"]), ("", "")]
+    return [line for indent, text in told for line in wrap(
+        text, 80, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False) or [""]][:-1]
+
+
+def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[Tuple[str, str]]:
+    """(indent, sentence): what was searched, found, cut, proved and lost, and what would be enough."""
+    if chunking:
+        yield "  ", f"cherchés : {tell_terms(question['terms'], 'passages', '{} ({})') or 'aucun mot'}"
+        yield "  ", f"laissés de côté : {', '.join(question['ignored']) or 'aucun mot'}"
+    for hit in question["hits_before_budget"] or question["context"]:
+        words, kept = hit["words"], hit.get("kept_words", hit["words"])
+        cut = f", dont {kept} sous le budget" if kept < words else ""
+        yield "  ", f"{hit['rank']}. {hit['passage']}, {counted(words, 'mot')}{cut}"
+        if hit.get("terms"):
+            yield "     ", "par " + tell_terms(hit["terms"], "part", "{} {}")
+    for fact in question["facts"]:
+        loss = fact["loss"]
+        state = f"{STAGE[loss['stage']].label} : {detail_of(loss)}" if loss else "couverte"
+        yield "  ", f"preuve {fact['id']} (mots {fact['start']} à {fact['end'] - 1}) : {state}"
+        for place in loss.get("places", ()) if loss else ():
+            yield from tell_place(place, fact)
+        if loss:
+            yield "     ", advice_of(loss)
+    if question["answerable"]:
+        yield "  ", tell_needed(question["needed"])
+
+
+def tell_terms(terms: Iterable[Tree], figure: str, form: str) -> str:
+    """`préavis 1,846, mois 0,5`."""
+    return ", ".join(form.format(term["term"], term[figure] if figure != "part" else decimal(term["part"], 3))
+                     for term in terms)
+
+
+def tell_place(place: Tree, fact: Tree) -> Iterator[Tuple[str, str]]:
+    """A passage where a lost proof stands: its rank, what it holds of the proof, the terms that it has and lacks."""
+    before = max(0, place["words"] + fact["start"] - place["end"]) if fact["start"] > place["start"] else 0
+    held = " ".join(place["text"].split()[before:])
+    yield "     ", f"{place['passage']}, {rank_in_words(place['rank'])} : « {clip(held, 120)} »"
+    if place["terms"] is not None:
+        yield "       ", f"a : {tell_terms(place['terms'], 'part', '{} {}') or 'aucun mot cherché'}"
+        near = {term: f"{term} (proche : {word})" for term, word in place["near"]}
+        yield "       ", f"n'a pas : {', '.join(near.get(term, term) for term in place['lacking']) or '-'}"
+
+
+def tell_needed(needed: Tree) -> str:
+    """What would be enough, in French."""
+    budget, further = needed["budget_words"], needed.get("deeper")
+    told = [f"un budget de {counted(budget, 'mot')}"] if budget else []
+    if further and (not budget or further["budget_words"] < budget):
+        limit = "per_document" if "per_document" in further else "top_k"
+        told.append(f"{limit} {further[limit]} et un budget de {counted(further['budget_words'], 'mot')}")
+    if told:
+        return "il suffirait de : " + ", ou ".join(told)
+    return "à ce découpage, " + ("rien ne suffirait, ni budget ni profondeur" if "deeper" in needed else "on ne sait")
 
 
 # --- 14. Warnings: what does not stop a run but spoils its reading --------------------------------
