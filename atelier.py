@@ -1011,47 +1011,6 @@ def owners_of(document: Document, passage: Optional[Passage] = None) -> Sequence
     return (sections_of(document, passage) if passage else document.sections) or [document]
 
 
-class Admission:
-    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
-
-    def __init__(self, documents: Documents, cutting: Cutting):
-        self.known: Dict[str, FrozenSet[str]] = {}
-        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
-        self.passages: Dict[int, List[str]] = {}                        # of each owner
-        self.owners: Dict[str, int] = {}                                # how many each passage has
-        for name, document in documents.items():
-            for owner in owners_of(document):
-                for key, found in owner.metadata.items():
-                    whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
-                    for value in whole + [(kind_of(value), value) for value in values_of(found)]:
-                        self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
-            for passage in cutting.by_document[name]:
-                owners = owners_of(document, passage)
-                self.owners[passage.id] = len(owners)
-                for owner in owners:
-                    self.passages.setdefault(id(owner), []).append(passage.id)
-
-    def meeting(self, key: str, wanted: Any) -> Set[int]:
-        """The owners that meet a condition."""
-        values, met = self.by_value.get(key, {}), []
-        if isinstance(wanted, list):
-            return values.get(("liste", json.dumps(wanted)), set())
-        for operator, bound in operators_of(wanted).items():
-            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
-                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
-            met.append(set().union(*(values.get(value, ()) for value in found)))
-        return set.intersection(*met)
-
-    def admitted(self, filters: Filters) -> FrozenSet[str]:
-        """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
-        name = json.dumps(filters)
-        if name not in self.known:
-            owners = set.intersection(*(self.meeting(*condition) for condition in filters))
-            met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
-            self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
-        return self.known[name]
-
-
 # --- 8. Report: outcomes to the JSON's dict -------------------------------------------------------
 
 def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Tree:
@@ -1089,87 +1048,6 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
                           "max": lengths[-1]} if lengths else None,
         **count_mixed(case.documents, cutting),
     }
-
-
-def curve(needs: Iterable[Optional[int]]) -> List[List[int]]:
-    """[[value, how many of the needs it meets], …], a step a line; what nothing meets (None) is left out."""
-    times = sorted(Counter(need for need in needs if need is not None).items())
-    return [[need, met] for (need, _), met in zip(times, accumulate(number for _, number in times))]
-
-
-def depth_needed(needed: Tree, per_document: Optional[int]) -> Optional[int]:
-    """The top_k that a question needs, whatever the budget; 1 when its own per_document is enough."""
-    deeper = needed["deeper"] or {}
-    if per_document:
-        return 1 if deeper.get("per_document", per_document + 1) <= per_document else None
-    return deeper.get("top_k")
-
-
-def is_held_whole(cutting: Cutting, fact: Fact) -> bool:
-    """Whether some passage of a variant holds one of a fact's quotes whole: what the cutting alone allows."""
-    return any(holds(passage, quote.span) for quote in fact.quotes
-               for passage in touching(cutting, quote.span))
-
-
-def measure_evidence(outcomes: Sequence[Outcome]) -> Dict[str, Optional[float]]:
-    """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in
-    Chroma's evaluation of chunking: over distinct source positions, averaged over questions.  None without.
-    """
-    shares = []
-    for outcome in outcomes:
-        evidence = union([verdict.chosen.quote.span for verdict in outcome.verdicts])
-        sent = union(outcome.spans)
-        both = size(evidence) - size([span for quote in evidence for span in missing_spans(quote, sent)])
-        shares.append((both / size(evidence), both / size(sent) if size(sent) else 0,
-                       both / (size(evidence) + size(sent) - both)))
-    names = ("evidence_recall", "evidence_precision", "evidence_iou")
-    if not shares:
-        return dict.fromkeys(names)
-    return {name: round(sum(values) / len(values), 9) for name, values in zip(names, zip(*shares))}
-
-
-def recall_at(outcomes: Sequence[Outcome], top_k: int) -> Optional[List[float]]:
-    """For k from 1, the mean share of a question's required facts that one hit of rank <= k holds whole.
-
-    Before the budget; k ends at top_k, or at the most hits of a question, after which nothing changes; with
-    per_document all the hits of a question count at every k.  None without question or hits.
-    """
-    if not outcomes or any(outcome.sent.hits is None for outcome in outcomes):
-        return None
-    ranks = [[first_rank(outcome.sent, verdict.fact) for verdict in outcome.verdicts] for outcome in outcomes]
-    last = min(top_k, max(1, *(len(outcome.sent.hits) for outcome in outcomes)))
-    return [round(sum(sum(rank is not None and rank <= k for rank in asked) / len(asked) for asked in ranks)
-                  / len(ranks), 9) for k in range(1, last + 1)]
-
-
-def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
-    """The rank of the first hit that holds a fact whole; 1 for any hit of a question with per_document."""
-    for hit in sent.hits:
-        for quote in fact.quotes:
-            if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span):
-                return 1 if sent.question.per_document else hit.rank
-    return None
-
-
-def count_mixed(documents: Documents, cutting: Optional[Cutting]) -> Tree:
-    """How many passages overlap two sections or more and, for each metadata key of sections, two values."""
-    if not cutting:
-        return {"mixed_passages": None, "mixed_by": None}
-    overlapped = [sections_of(documents[name], passage) for name, passages in cutting.by_document.items()
-                  for passage in passages]
-    mixed = [sections for sections in overlapped if len(sections) > 1]
-    keys = sorted({key for document in documents.values() for section in document.sections
-                   for key, value in section.metadata.items() if value != document.metadata.get(key)})
-    values = {key: [{json.dumps(section.metadata.get(key)) for section in sections} for sections in mixed]
-              for key in keys}
-    return {"mixed_passages": len(mixed),
-            "mixed_by": {key: sum(len(found) > 1 for found in values[key]) for key in keys}}
-
-
-def median(ordered: Sequence[int]) -> Any:
-    """The mean of the two middle values, an integer when whole."""
-    double = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
-    return double / 2 if double % 2 else double // 2
 
 
 def describe_environment() -> Dict[str, str]:
@@ -1367,14 +1245,6 @@ def detail_of(loss: Tree) -> str:
     return STAGE[loss["stage"]].detail.format(**{**loss, **words_of(loss)})
 
 
-def advice_of(loss: Tree) -> str:
-    """What to try next, in French; what the loss carries may change it."""
-    stage, words = STAGE[loss["stage"]], words_of(loss)
-    carried = [advice for sign, advice in stage.special.items()
-               if loss.get(sign) or loss.get("limit") == sign or sign == "near" and words["near"]]
-    return [*carried, stage.advice][0].format(**{**loss, **words})
-
-
 def words_of(loss: Tree) -> Dict[str, str]:
     """The members of a loss that a sentence tells in words."""
     pieces = [(piece["passage"], rank_in_words(piece["rank"])) for piece in loss.get("pieces", ())]
@@ -1421,7 +1291,131 @@ def decimal(number: float, digits: int) -> str:
     return "{:.{}f}".format(number, digits).replace(".", ",")
 
 
-# --- 10. Reading a case: bytes to Case ------------------------------------------------------------
+# --- 10. Beside the path: measures over questions, and what makes it quick ------------------------
+
+def curve(needs: Iterable[Optional[int]]) -> List[List[int]]:
+    """[[value, how many of the needs it meets], …], a step a line; what nothing meets (None) is left out."""
+    times = sorted(Counter(need for need in needs if need is not None).items())
+    return [[need, met] for (need, _), met in zip(times, accumulate(number for _, number in times))]
+
+
+def depth_needed(needed: Tree, per_document: Optional[int]) -> Optional[int]:
+    """The top_k that a question needs, whatever the budget; 1 when its own per_document is enough."""
+    deeper = needed["deeper"] or {}
+    if per_document:
+        return 1 if deeper.get("per_document", per_document + 1) <= per_document else None
+    return deeper.get("top_k")
+
+
+def is_held_whole(cutting: Cutting, fact: Fact) -> bool:
+    """Whether some passage of a variant holds one of a fact's quotes whole: what the cutting alone allows."""
+    return any(holds(passage, quote.span) for quote in fact.quotes
+               for passage in touching(cutting, quote.span))
+
+
+def measure_evidence(outcomes: Sequence[Outcome]) -> Dict[str, Optional[float]]:
+    """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in
+    Chroma's evaluation of chunking: over distinct source positions, averaged over questions.  None without.
+    """
+    shares = []
+    for outcome in outcomes:
+        evidence = union([verdict.chosen.quote.span for verdict in outcome.verdicts])
+        sent = union(outcome.spans)
+        both = size(evidence) - size([span for quote in evidence for span in missing_spans(quote, sent)])
+        shares.append((both / size(evidence), both / size(sent) if size(sent) else 0,
+                       both / (size(evidence) + size(sent) - both)))
+    names = ("evidence_recall", "evidence_precision", "evidence_iou")
+    if not shares:
+        return dict.fromkeys(names)
+    return {name: round(sum(values) / len(values), 9) for name, values in zip(names, zip(*shares))}
+
+
+def recall_at(outcomes: Sequence[Outcome], top_k: int) -> Optional[List[float]]:
+    """For k from 1, the mean share of a question's required facts that one hit of rank <= k holds whole.
+
+    Before the budget; k ends at top_k, or at the most hits of a question, after which nothing changes; with
+    per_document all the hits of a question count at every k.  None without question or hits.
+    """
+    if not outcomes or any(outcome.sent.hits is None for outcome in outcomes):
+        return None
+    ranks = [[first_rank(outcome.sent, verdict.fact) for verdict in outcome.verdicts] for outcome in outcomes]
+    last = min(top_k, max(1, *(len(outcome.sent.hits) for outcome in outcomes)))
+    return [round(sum(sum(rank is not None and rank <= k for rank in asked) / len(asked) for asked in ranks)
+                  / len(ranks), 9) for k in range(1, last + 1)]
+
+
+def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
+    """The rank of the first hit that holds a fact whole; 1 for any hit of a question with per_document."""
+    for hit in sent.hits:
+        for quote in fact.quotes:
+            if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span):
+                return 1 if sent.question.per_document else hit.rank
+    return None
+
+
+def count_mixed(documents: Documents, cutting: Optional[Cutting]) -> Tree:
+    """How many passages overlap two sections or more and, for each metadata key of sections, two values."""
+    if not cutting:
+        return {"mixed_passages": None, "mixed_by": None}
+    overlapped = [sections_of(documents[name], passage) for name, passages in cutting.by_document.items()
+                  for passage in passages]
+    mixed = [sections for sections in overlapped if len(sections) > 1]
+    keys = sorted({key for document in documents.values() for section in document.sections
+                   for key, value in section.metadata.items() if value != document.metadata.get(key)})
+    values = {key: [{json.dumps(section.metadata.get(key)) for section in sections} for sections in mixed]
+              for key in keys}
+    return {"mixed_passages": len(mixed),
+            "mixed_by": {key: sum(len(found) > 1 for found in values[key]) for key in keys}}
+
+
+def median(ordered: Sequence[int]) -> Any:
+    """The mean of the two middle values, an integer when whole."""
+    double = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
+    return double / 2 if double % 2 else double // 2
+
+
+class Admission:
+    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
+
+    def __init__(self, documents: Documents, cutting: Cutting):
+        self.known: Dict[str, FrozenSet[str]] = {}
+        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
+        self.passages: Dict[int, List[str]] = {}                        # of each owner
+        self.owners: Dict[str, int] = {}                                # how many each passage has
+        for name, document in documents.items():
+            for owner in owners_of(document):
+                for key, found in owner.metadata.items():
+                    whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
+                    for value in whole + [(kind_of(value), value) for value in values_of(found)]:
+                        self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
+            for passage in cutting.by_document[name]:
+                owners = owners_of(document, passage)
+                self.owners[passage.id] = len(owners)
+                for owner in owners:
+                    self.passages.setdefault(id(owner), []).append(passage.id)
+
+    def meeting(self, key: str, wanted: Any) -> Set[int]:
+        """The owners that meet a condition."""
+        values, met = self.by_value.get(key, {}), []
+        if isinstance(wanted, list):
+            return values.get(("liste", json.dumps(wanted)), set())
+        for operator, bound in operators_of(wanted).items():
+            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
+                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
+            met.append(set().union(*(values.get(value, ()) for value in found)))
+        return set.intersection(*met)
+
+    def admitted(self, filters: Filters) -> FrozenSet[str]:
+        """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
+        name = json.dumps(filters)
+        if name not in self.known:
+            owners = set.intersection(*(self.meeting(*condition) for condition in filters))
+            met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
+            self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
+        return self.known[name]
+
+
+# --- 11. Reading a case: bytes to Case ------------------------------------------------------------
 # Shape first (JSON, keys, types), then meaning (ids, references, quotes); all the faults of a file are told.
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
@@ -2166,7 +2160,7 @@ def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
     return f"n'est pas dans {shown(name)}. {explain_absence(quote, texts[name])}"
 
 
-# --- 11. Structures: contracts and Markdown to sections -------------------------------------------
+# --- 12. Structures: contracts and Markdown to sections -------------------------------------------
 
 # A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file) tells
 # what is missing.
@@ -2299,7 +2293,7 @@ def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List
 STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 
 
-# --- 12. Explanations: what is wrong with a value, a JSON text, a quote, positions, a file --------
+# --- 13. Explanations: what is wrong with a value, a JSON text, a quote, positions, a file --------
 
 def shown(value: Any) -> str:
     """A value as a sentence quotes it: on one line, at most 80 characters."""
@@ -2605,7 +2599,7 @@ def os_problem(error: OSError) -> str:
     return OS_PROBLEMS.get(code, f"erreur système {code}")
 
 
-# --- 13. Why, and how much: where a lost proof stands, what would be enough -----------------------
+# --- 14. Why, and how much: where a lost proof stands, what would be enough -----------------------
 
 SHARED_LETTERS = 4  # the least that two near forms begin with
 
@@ -2758,6 +2752,14 @@ def find_end(quote: Span, passages: Iterable[Passage],
     return None
 
 
+def advice_of(loss: Tree) -> str:
+    """What to try next, in French; what the loss carries may change it."""
+    stage, words = STAGE[loss["stage"]], words_of(loss)
+    carried = [advice for sign, advice in stage.special.items()
+               if loss.get(sign) or loss.get("limit") == sign or sign == "near" and words["near"]]
+    return [*carried, stage.advice][0].format(**{**loss, **words})
+
+
 def format_trips(report: Tree, names: Sequence[str]) -> List[str]:
     """The whole trip of some questions (ids), variant by variant, at most 80 columns wide."""
     from textwrap import wrap
@@ -2825,7 +2827,7 @@ def tell_needed(needed: Tree) -> str:
     return "à ce découpage, " + ("rien ne suffirait, ni budget ni profondeur" if "deeper" in needed else "on ne sait")
 
 
-# --- 14. Warnings: what does not stop a run but spoils its reading --------------------------------
+# --- 15. Warnings: what does not stop a run but spoils its reading --------------------------------
 
 # A check is a function (Case, the variants' parts of the report) -> Iterator[str]: a sentence a warning.
 
@@ -2919,7 +2921,7 @@ def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
     return [sentence for check in CHECKS for sentence in check(case, variants)]
 
 
-# --- 15. Comparisons: variants with each other, and with an earlier report ------------------------
+# --- 16. Comparisons: variants with each other, and with an earlier report ------------------------
 
 SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
 
@@ -3051,7 +3053,7 @@ def read_report(data: bytes, name: str) -> Found:
     return report
 
 
-# --- 16. Engines: what others sent, to the same evaluator -----------------------------------------
+# --- 17. Engines: what others sent, to the same evaluator -----------------------------------------
 
 RECORDS = {  # where a tool's record has its text, document, first and last characters; a dot goes inside
     "Atelier": ("text", "document", "start_char", "end_char"),
@@ -3389,7 +3391,7 @@ def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterato
                 "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
-# --- 17. Citations: a register to three fractions -------------------------------------------------
+# --- 18. Citations: a register to three fractions -------------------------------------------------
 
 RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit",
              "irrelevant": "hors sujet", "review": "à relire"}  # human judgements: none is inferred
@@ -3538,7 +3540,7 @@ def format_citations(citations: Tree) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- 18. Page: a report's dict to one HTML page ---------------------------------------------------
+# --- 19. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;
@@ -4042,7 +4044,7 @@ def draw_claim(claim: dict) -> List[str]:
     return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
 
 
-# --- 19. Guards: the thirteen of --self-test ------------------------------------------------------
+# --- 20. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
     "documents": [
@@ -4141,7 +4143,7 @@ def run_guards() -> Tuple[List[str], int]:
     return lines, failures + (not GUARDS)
 
 
-# --- 20. Command: the only file access, the only printing, the only exit codes --------------------
+# --- 21. Command: the only file access, the only printing, the only exit codes --------------------
 
 OPTIONS = (  # names, what it takes (nothing: a flag), help
     ("--case", "FICHIER", "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
