@@ -49,148 +49,79 @@ import sys
 import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import namedtuple  # typing's records would cost a tenth of the start-up
+from collections import Counter, namedtuple  # typing's records would cost a tenth of the start-up
 from errno import EBADF, errorcode
 from functools import lru_cache
-from itertools import accumulate, chain, combinations, islice, takewhile
+from itertools import accumulate, chain, combinations, groupby, islice, takewhile
+from math import log
 
 TYPE_CHECKING = False  # as in typing, which only a type checker needs here
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+    from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence,
+                        Set, Tuple)
+    Tree = Mapping[str, Any]                      # a part of a report or of a file
+    Documents = Mapping[str, Optional["Document"]]  # by id
+    Filters = Sequence[Tuple[str, Any]]           # (metadata key, condition)
+    Columns = Optional[Mapping[str, "Column"]]    # by metadata key
+    Deliveries = Dict[str, "Delivery"]            # by question id
 
 __version__ = "1.0.0"
 
 
 # --- 1. Vocabulary: the records and the tables, no behaviour --------------------------------------
 
-class Span(namedtuple("Span", "document start end")):
-    """Words start to end - 1 of a document (an id), counted from 0: the one unit in which every stage is paid."""
-    __slots__ = ()
+def record(name: str, fields: str, words: str, **options: Any) -> Any:
+    """A frozen record: a named tuple, and what its fields hold."""
+    made = namedtuple(name, fields, **options)
+    made.__doc__ = words
+    return made
 
 
-class Document(namedtuple("Document", "id title text metadata starts ends sections label file structure", defaults=("", ""))):
-    """A source text; word i is text[starts[i]:ends[i]]; metadata is {key: text, number, boolean or list of texts}.
-
-    sections are Sections in text order, none when it has no structure; label is what index_titles searches; file is its
-    path in the case, structure a line of STRUCTURES, if any.
-    """
-    __slots__ = ()
-
-
-class Section(namedtuple("Section", "title metadata start end pieces")):
-    """Characters start to end of a document under one title; pieces are the (start, end) characters never to be cut."""
-    __slots__ = ()
-
-
-class Quote(namedtuple("Quote", "text span")):
-    """A text to the letter, with its Span in its document."""
-    __slots__ = ()
-
-
-class Fact(namedtuple("Fact", "id quotes several")):
-    """What an answer may need: a tuple of Quotes, any of which proves it; several tells that the case gave alternatives."""
-    __slots__ = ()
-
-
-class Question(namedtuple("Question", "id text answerable required_facts filters per_document set")):
-    """A text to search; required_facts are fact ids; filters {key: condition}, per_document and set (or None) are its own."""
-    __slots__ = ()
-
-
-class Settings(namedtuple("Settings", "filters top_k budget_words stop_words index_titles")):
-    """What a case may change: filters {metadata key: condition}, two integers, a tuple of words, a boolean."""
-    __slots__ = ()
-
-
-class Case(namedtuple("Case", "file sha256 title documents facts questions settings variants")):
-    """A whole case file, checked: documents and facts by id, questions, variants; every quote is located."""
-    __slots__ = ()
-
-
-class Variant(namedtuple("Variant", "id unit parameters question_filters", defaults=(True,))):
-    """One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own."""
-    __slots__ = ()
-
-
-class Passage(namedtuple("Passage", "id span touched start end heading words")):
-    """What is indexed and sent: a heading (empty but for a continuation) and characters start to end of a document.
-
-    span holds the words wholly inside, touched those that are at least partly so; words is what it costs, heading included.
-    """
-    __slots__ = ()
-
-    @property
-    def heading_words(self) -> int:
-        return self.words - size([self.touched])
-
-    @property
-    def lead(self) -> int:
-        """The words that stand before the first whole one: they are sent, and prove nothing."""
-        return self.heading_words + self.span.start - self.touched.start
-
-
-class Cutting(namedtuple("Cutting", "by_id by_document")):
-    """The Passages of one variant: {passage id: Passage}, {document id: [Passage, in the order of its number]}."""
-    __slots__ = ()
-
-
-class Hit(namedtuple("Hit", "rank passage score kept")):
-    """A Passage found by a question: rank from 1, score (None when unknown), kept, the words that the budget let through."""
-    __slots__ = ()
-
-
-class Kept(namedtuple("Kept", "passage words")):
-    """What a context holds of a passage (an id): its first words (a number)."""
-    __slots__ = ()
-
-
-class Trip(namedtuple("Trip", "quote missing touching holders hits rank_of budget_words broken_filters")):
-    """All that the stages of loss may need to know about one uncovered quote.
-
-    missing: the spans of the quote that the context lacks; touching: the admitted passages that hold
-    a part of it, in text order; holders: those that hold it whole; rank_of(passage id) is a rank
-    among the admitted matches of the question, None when unmatched; broken_filters: the filters that
-    keep out all that holds some word of the quote.
-    """
-    __slots__ = ()
-
-
-class Attempt(namedtuple("Attempt", "quote missing loss")):
-    """A Quote as one context leaves it: how many of its words are missing, its loss (None when covered)."""
-    __slots__ = ()
-
-
-class Verdict(namedtuple("Verdict", "fact attempts chosen")):
-    """A required Fact: an Attempt for each of its quotes, and the one that speaks for it."""
-    __slots__ = ()
-
-
-class Outcome(namedtuple("Outcome", "question terms query hits context kept verdicts no_hits")):
-    """A Question's trip through one variant: [(term, passages that hold it)], query, Hits, those of the context, their
-    kept Spans, Verdicts, why no hits.  Of another engine, terms and query, and perhaps hits, are None.
-    """
-    __slots__ = ()
-
-
-class Sent(namedtuple("Sent", "context hits")):
-    """What an engine sent for a question: [(Passage, words kept)], and [Passage] as found, or None when not told."""
-    __slots__ = ()
-
-
-class Unit(namedtuple("Unit", "cut keys")):
-    """A way of cutting: its function, whose parameters are its Keys."""
-    __slots__ = ()
-
-
-class Key(namedtuple("Key", "name kind required default", defaults=(False, None))):
-    """A member that an object of the file may have: its name, and its kind, a line of KINDS."""
-    __slots__ = ()
-
-
-class Stage(namedtuple("Stage", "id test label detail advice")):
-    """A stage of loss: its test (Trip to dict or None), its French name, what the table says of it, what to try next."""
-    __slots__ = ()
-
+Span = record("Span", "document start end", """
+    Words start to end - 1 of a document (an id), counted from 0: the coin of every stage.""")
+Section = record("Section", "title metadata start end pieces", """
+    Characters start to end of a document under one title; pieces are the (start, end) never to be cut.""")
+Document = record("Document", "id title text metadata starts ends sections label file structure", """
+    A source text; word i is text[starts[i]:ends[i]]; metadata {key: text, number, boolean or list of texts};
+    sections, in text order, none when it has no structure; label is what index_titles searches; file is its
+    path in the case, structure a line of STRUCTURES, if any.""", defaults=("", ""))
+Quote = record("Quote", "text span", "A text to the letter, with its Span in its document.")
+Fact = record("Fact", "id quotes several", """
+    What an answer may need: Quotes, any of which proves it; several: the case gave alternatives.""")
+Question = record("Question", "id text answerable required_facts filters per_document set", """
+    A text to search; required_facts are fact ids; filters {key: condition}; per_document, set: or None.""")
+Settings = record("Settings", "filters top_k budget_words stop_words index_titles", """
+    What a case may change: filters {key: condition}, two integers, a tuple of words, a boolean.""")
+Variant = record("Variant", "id unit parameters question_filters", """
+    One way of cutting: unit names a line of UNITS, parameters {name: value} are that unit's own.""",
+                 defaults=(True,))
+Case = record("Case", "file sha256 title documents facts questions settings variants", """
+    A whole case file, checked: documents and facts by id, questions, variants; every quote is located.""")
+Passage = record("Passage", "id span touched start end heading words", """
+    What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span
+    holds the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
+Cutting = record("Cutting", "by_id by_document longest", """
+    The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}; the most whole words
+    that one of them holds.""")
+Hit = record("Hit", "rank passage score kept_words terms", """
+    A Passage that was found: rank from 1, score (or None), how many words the budget let through, and the (term,
+    times, part of the score) of each of the question's terms that it holds (of an engine: None).""", defaults=(None,))
+Sent = record("Sent", "question filters terms no_hits hits context cutting index admitted", """
+    What a variant, or another engine, found and sent for a question.  filters: the (key, condition) in force;
+    terms: [(term, passages that hold it)]; no_hits: why there are none; hits: [Hit] before the budget;
+    context: the Hits of which something was sent; cutting and index: the variant's; admitted: the ids of the
+    passages that filters let through, None for all.  An engine has no terms, cutting, index, perhaps no hits.""")
+Lost = record("Lost", "quote missing sent budget_words refusing touching holders", """
+    What the stages of loss may need to know of one uncovered quote (a Span).  missing: the spans of it that
+    the context lacks; refusing: {key: condition} that keep out all that holds some word of it; touching: the
+    admitted passages that hold a part of it, in text order; holders: those that hold it whole.""")
+Attempt = record("Attempt", "quote missing loss", """
+    A Quote as one context leaves it: how many of its words are missing, its loss (None when covered).""")
+Verdict = record("Verdict", "fact attempts chosen", """
+    A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
+Outcome = record("Outcome", "sent spans verdicts needed", """
+    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, and what
+    would be enough, when it was studied.""", defaults=(None,))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -198,171 +129,162 @@ VARIANTS = (
     Variant("fixe_48_16", "words", {"size": 48, "overlap": 16}),
     Variant("paragraphes", "paragraphs", {}),
 )
+
 TOKENIZER = "unicode61 remove_diacritics 2"
-# Grammar alone: the elided letters are here; words that carry a condition (sans, sauf, pas, hors, ni,
-# non, si, avant, après, entre, avec…) are not, nor is « dû ».
+
+# Grammar alone: the elided letters are here; words that carry a condition (sans, sauf, pas, hors, ni, non,
+# si, avant, après, entre, avec…) are not, nor is « dû ».
 STOP_WORDS = tuple("""
-    a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien comment d dans
-    de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque l la là laquelle le
-    lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne nos notre nous on ont ou où
-    par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels qui quoi s sa se sera ses soi
-    soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
+    a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien
+    comment d dans de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque
+    l la là laquelle le lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne
+    nos notre nous on ont ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels
+    qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
+
+INVISIBLE = {  # they split FTS5's words but not str.split()'s
+    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
+    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
+    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets", "\u061c": "marque de lettre arabe",
+    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
+    "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
+    "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
+    "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
+}
+
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
-LISTED_LOSSES = 12       # under the table
-SIGNIFICANT = 0.05       # below, a sign test tells two variants apart
 
 
 class AtelierError(Exception):
-    """What the user can mend: one or several French sentences, `file : place : problem. Mend.`, fit for a terminal."""
+    """What the user can mend: French sentences, `file : place : problem. Mend.`, fit for a terminal."""
 
     def __init__(self, *sentences: str):
-        self.sentences = [CONTROL.sub(lambda match: "\\x{:02x}".format(ord(match.group())), sentence) for sentence in sentences]
+        self.sentences = [CONTROL.sub(lambda match: "\\x{:02x}".format(ord(match.group())), sentence)
+                          for sentence in sentences]
         super().__init__("\n".join(self.sentences))
 
 
 # --- 2. The run, from a case to its report --------------------------------------------------------
 
-def diagnose(case: Case, engines: Mapping[str, Mapping[str, Sent]] = {}, tick: Callable[[], None] = lambda: None) -> Dict[str, Any]:
-    """The whole report, as a dict ready for JSON; engines are {name: {question id: what was sent}}.
+def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
+             engines: Mapping[str, Iterable[Sent]] = {},
+             study: Callable[[Case, Outcome], Outcome] = lambda case, outcome: outcome,
+             tick: Callable[[], None] = lambda: None) -> Tree:
+    """The whole report, as a dict ready for JSON; warnings and comparisons are left to their doors.
 
-    tick is called once a question of a variant is done.
+    cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
+    judged beside the variants; study adds to an outcome why its proofs were lost; tick is called once a question
+    of a variant is done.
     """
-    terms = search_terms((question.text for question in case.questions), case.settings.stop_words)
-    variants = in_threads([lambda go_on, variant=variant: diagnose_variant(case, variant, terms, go_on, tick) for variant in case.variants],
-                          worth_it=sum(len(document.starts) for document in case.documents.values()) > 20_000)
-    variants += [diagnose_engine(case, name, sent) for name, sent in engines.items()]
+    terms = search_terms([question.text for question in case.questions], case.settings.stop_words)
+    variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, study, tick)
+                for variant in case.variants]
+    variants += [diagnose_engine(case, name, deliveries, study) for name, deliveries in engines.items()]
     return {
         "atelier": __version__,
         "environment": describe_environment(),
-        "warnings": [sentence for check in CHECKS for sentence in check(case, variants)],
+        "warnings": [],
         "case": describe_case(case),
-        "settings": {"filters": case.settings.filters, "top_k": case.settings.top_k, "budget_words": case.settings.budget_words,
-                     "tokenizer": TOKENIZER, "stop_words": list(case.settings.stop_words), "index_titles": case.settings.index_titles},
+        "settings": describe_settings(case.settings),
         "variants": variants,
-        "comparisons": [compare_variants(*pair) for pair in combinations(variants, 2)],
+        "comparisons": [],
     }
 
 
-def in_threads(tasks: Sequence[Callable[[Callable[[], None]], Any]], worth_it: bool) -> List[Any]:
-    """The results of independent tasks, in order; SQLite releases the interpreter lock while it works.
-
-    Each task is given a function to call now and then, which raises once the run is given up.
-    """
-    given_up: List[bool] = []
-
-    def go_on():
-        if given_up:
-            raise KeyboardInterrupt
-
-    if not worth_it:
-        return [task(go_on) for task in tasks]
-    from concurrent.futures import ThreadPoolExecutor
-    with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(task, go_on) for task in tasks]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            given_up.append(True)
-            raise
-
-
-def diagnose_variant(case: Case, variant: Variant, terms: Sequence[Sequence[str]], go_on: Callable[[], None],
-                     tick: Callable[[], None]) -> Dict[str, Any]:
-    """One variant's part of the report; terms are those of each question, in order; go_on is called all along."""
-    cutting = cut(case.documents, variant)
-
-    def searched(id):
-        go_on()
-        label = case.documents[cutting.by_id[id].span.document].label if case.settings.index_titles else ""
-        return label + "\n" + text_of(case.documents, cutting.by_id[id])
-    index = Index(cutting.by_id, searched)
-    admit = lru_cache(None)(lambda key: admitted_ids(case.documents, cutting, json.loads(key)))  # questions share filters
-    slice_text = lru_cache(None)(lambda *kept: text_of(case.documents, *kept))  # and find the same passages
+def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequence[Sequence[str]],
+                     study: Callable[[Case, Outcome], Outcome], tick: Callable[[], None]) -> Tree:
+    """A variant's part of the report: its passages indexed, each question searched, assembled and judged."""
+    index = Index(cutting.by_id, lambda name: searched_text(case, cutting.by_id[name]))
+    filtered = case.settings.filters or any(question.filters for question in case.questions)
+    admission = Admission(case.documents, cutting) if filtered else None
+    outcomes = []
     try:
-        outcomes = []
-        for question, searched_terms in zip(case.questions, terms):
-            go_on()
-            conditions = [case.settings.filters] + ([question.filters] if variant.question_filters else [])
-            outcomes.append(follow(case, cutting, index, conditions, admit(json.dumps(conditions)),
-                                   question if variant.question_filters else question._replace(per_document=None), searched_terms))
+        for question, searched in zip(case.questions, terms):
+            if not variant.question_filters:
+                question = question._replace(filters={}, per_document=None)
+            sent = send(case, cutting, index, admission, question, searched)
+            outcomes.append(study(case, judge(case, sent)))
             tick()
-        return {
-            "id": variant.id,
-            "chunking": {"unit": variant.unit, **variant.parameters},
-            "question_filters": variant.question_filters,
-            **summarize_sets(case, cutting, outcomes),
-            "passages": {document: [[passage.span.start, passage.span.end] for passage in passages]
-                         for document, passages in cutting.by_document.items()},
-            "questions": [describe_outcome(case.documents, slice_text, *pair) for pair in zip(case.questions, outcomes)],
-        }
     finally:
         index.close()
+    return {
+        "id": variant.id,
+        "chunking": {"unit": variant.unit, **variant.parameters},
+        "question_filters": variant.question_filters,
+        **summarize_sets(case, cutting, outcomes),
+        "passages": {name: [[passage.span.start, passage.span.end] for passage in passages]
+                     for name, passages in cutting.by_document.items()},
+        "questions": describe_outcomes(case, outcomes),
+    }
 
 
-def admitted_ids(documents: Mapping[str, Document], cutting: Cutting, conditions: Sequence[Mapping[str, Any]]) -> Optional[FrozenSet[str]]:
-    """The ids of the passages all of whose sections (or whose document, without) pass; None when nothing is filtered."""
-    if not any(conditions):
-        return None
-    admitted = []
-    for name, passages in cutting.by_document.items():
-        document = documents[name]
-        broken = {id(judged): breaks(conditions, [judged]) for judged in (document, *document.sections)}
-        admitted += [passage.id for passage in passages
-                     if not any(broken[id(judged)] for judged in sections_of(document, passage) or [document])]
-    return frozenset(admitted)
+def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent],
+                    study: Callable[[Case, Outcome], Outcome]) -> Tree:
+    """Another engine's part of the report: a variant's, None where an engine has no figure."""
+    outcomes = [study(case, judge(case, sent)) for sent in deliveries]
+    questions = describe_outcomes(case, outcomes)
+    for question in questions:
+        question["over_budget"] = max(0, question["words_sent"] - case.settings.budget_words)
+    return {"id": name, "chunking": None, "question_filters": True, **summarize_sets(case, None, outcomes),
+            "passages": None, "questions": questions}
 
 
-def breaks(conditions: Sequence[Mapping[str, Any]], judged: Iterable[Any]) -> Dict[str, Any]:
-    """The conditions that some documents or sections do not meet."""
-    return {key: wanted for each in judged for filters in conditions for key, wanted in broken_filters(filters, each.metadata).items()}
-
-
-def follow(case: Case, cutting: Cutting, index: Index, conditions: Sequence[Mapping[str, Any]], admitted: Optional[FrozenSet[str]],
-           question: Question, terms: Sequence[str]) -> Outcome:
-    """Search a question, assemble its context, and judge each fact that it requires."""
-    query = make_query(terms)
-    found = index.best(query, -1 if question.per_document else case.settings.top_k, admitted)
+def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admission], question: Question,
+         terms: Sequence[str]) -> Sent:
+    """Search a question among the admitted passages of a variant, and assemble its context."""
+    filters = filters_in_force(case, question)
+    admitted = admission.admitted(filters) if filters else None
+    found = index.best(terms, None if question.per_document else case.settings.top_k, admitted)
     if question.per_document:
         found = best_of_each(found, cutting, question.per_document)
-    kept = assemble([cutting.by_id[id].words for id, _ in found], case.settings.budget_words)
-    hits = [Hit(rank, cutting.by_id[id], score, words) for rank, ((id, score), words) in enumerate(zip(found, kept), 1)]
-    context = [hit for hit in hits if hit.kept]
-    spans = kept_spans(cutting.by_id, [Kept(hit.passage.id, hit.kept) for hit in context])
+    passages = [cutting.by_id[name] for name, _ in found]
+    kept = assemble([passage.words for passage in passages], case.settings.budget_words)
+    hits = [Hit(rank, passage, score, words, index.explain(terms, passage.id))
+            for rank, (passage, (_, score), words) in enumerate(zip(passages, found, kept), 1)]
+    no_hits = "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
+    return Sent(question, filters, [(term, index.count(term)) for term in terms], None if hits else no_hits,
+                hits, [hit for hit in hits if hit.kept_words], cutting, index, admitted)
 
-    def lose(quote, missing):
-        passages = touching(cutting, quote.span)
-        inside = [passage for passage in passages if admitted is None or passage.id in admitted]
-        return find_loss(Trip(quote.span, missing, inside, [passage for passage in inside if holds(passage, quote.span)], hits,
-                              lambda id: index.rank(query, id, admitted), case.settings.budget_words,
-                              find_broken(case.documents[quote.span.document], quote.span, passages, inside, conditions)), STAGES)
-    verdicts = [judge(case.facts[fact], case.documents, spans, lose) for fact in question.required_facts]
-    no_hits = None if hits else "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
-    return Outcome(question, [(term, index.count(term)) for term in terms], query, hits, context, spans, verdicts, no_hits)
+
+def rank_of(sent: Sent, name: str) -> Optional[int]:
+    """The rank of a passage among the admitted matches of a question; None when it shares no term with it."""
+    return sent.index.rank([term for term, _ in sent.terms], name, sent.admitted)
 
 
 def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
     """The first limit matches of each document, in the order of all."""
     room: Dict[str, int] = {}
-    kept = []
-    for id, score in found:
-        name = cutting.by_id[id].span.document
-        room[name] = room.get(name, limit) - 1
-        if room[name] >= 0:
-            kept.append((id, score))
-    return kept
+    best = []
+    for name, score in found:
+        document = cutting.by_id[name].span.document
+        room[document] = room.get(document, limit) - 1
+        if room[document] >= 0:
+            best.append((name, score))
+    return best
 
 
-def find_broken(document: Document, quote: Span, touched: Sequence[Passage], inside: Sequence[Passage],
-                conditions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
-    """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
-    whole = document.sections or [document]
-    if all(breaks(conditions, [judged]) for judged in whole):
-        return breaks(conditions, whole)
-    gaps = missing_spans(quote, [passage.touched for passage in inside])
-    outside = [passage for passage in touched if passage not in inside
-               and any(passage.touched.start < gap.end and gap.start < passage.touched.end for gap in gaps)]
-    return breaks(conditions, [judged for passage in outside for judged in sections_of(document, passage) or [document]])
+def judge(case: Case, sent: Sent) -> Outcome:
+    """Whether what was sent covers each fact that the question requires; where not, which stage lost it."""
+    if sent.cutting:
+        spans = kept_spans(sent.cutting.by_id, [(hit.passage.id, hit.kept_words) for hit in sent.context])
+    else:  # two passages of an engine may bear one name, and other headings
+        spans = [kept_span(hit.passage, hit.kept_words) for hit in sent.context]
+    verdicts = []
+    for name in sent.question.required_facts:
+        attempts = [try_quote(case, sent, quote, spans) for quote in case.facts[name].quotes]
+        chosen = min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span]))
+        verdicts.append(Verdict(case.facts[name], attempts, chosen))
+    return Outcome(sent, spans, verdicts)
+
+
+def try_quote(case: Case, sent: Sent, quote: Quote, spans: Sequence[Span]) -> Attempt:
+    """How the source spans of a context leave a quote; what is not covered has its loss."""
+    missing = missing_spans(quote.span, spans)
+    if not missing:
+        return Attempt(quote, 0, None)
+    loss = find_loss(gather_lost(case, sent, quote.span, missing), STAGES if sent.cutting else ENGINE_STAGES)
+    twins = same_words_in(case.documents, quote, spans)
+    return Attempt(quote, size(missing), {**loss, "same_words_in": twins} if twins else loss)
 
 
 # --- 3. Cutting: a case and a variant to passages -------------------------------------------------
@@ -379,16 +301,20 @@ def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
     8 words, size 5, overlap 2: [(0, 5), (3, 8)].
     Raises AtelierError when size < 1 or overlap is not in 0 … size - 1.
     """
-    if not is_integer(size) or size < 1:
-        raise AtelierError("taille de fenêtre {} refusée ; il faut un entier d'au moins 1.".format(shown(size)))
-    if not is_integer(overlap) or not 0 <= overlap < size:
-        raise AtelierError("recouvrement {} refusé ; il faut un entier de 0 à {} (taille {}).".format(shown(overlap), size - 1, size))
-    step = size - overlap
-    return [(start, min(start + size, count)) for start in range(0, max(count - overlap, min(count, 1)), step)]
+    if type(size) is not int or size < 1:
+        raise AtelierError("taille de fenêtre {} refusée ; il faut un entier d'au moins 1.".format(
+            shown(size)))
+    if type(overlap) is not int or not 0 <= overlap < size:
+        raise AtelierError("recouvrement {} refusé ; il faut un entier de 0 à {} (taille {}).".format(
+            shown(overlap), size - 1, size))
+    starts = range(0, max(count - overlap, min(count, 1)), size - overlap)
+    return [(start, min(start + size, count)) for start in starts]
 
+
+# A unit gives, in text order, the (first character, last + 1, heading put before) of a document's passages.
 
 def cut_words(document: Document, size: int, overlap: int) -> Iterator[Tuple[int, int, str]]:
-    """(first character, last + 1, text put before) of each window of size words."""
+    """Windows of size words."""
     for start, end in windows(len(document.starts), size, overlap):
         yield document.starts[start], document.ends[end - 1], ""
 
@@ -408,70 +334,79 @@ def cut_paragraphs(document: Document) -> Iterator[Tuple[int, int, str]]:
 
 
 def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iterator[Tuple[int, int, str]]:
-    """A passage a section; one that is longer than max_chars is cut between its pieces, or at words when it has none."""
+    """A passage a section; one longer than max_chars is cut between its pieces, at words when it has none."""
     for section in document.sections:
         low, high = bisect_left(document.starts, section.start), bisect_right(document.ends, section.end)
         pieces = section.pieces or list(zip(document.starts[low:high], document.ends[low:high]))
         (start, end), heading = pieces[0], ""
-        for piece in pieces[1:]:
-            if len(heading) + bool(heading) + piece[1] - start > max_chars:
+        for piece_start, piece_end in pieces[1:]:
+            if len(heading) + bool(heading) + piece_end - start > max_chars:
                 yield start, end, heading
-                start, heading = piece[0], section.title + " (suite)" if repeat_title and section.title else ""
-            end = piece[1]
+                start = piece_start
+                heading = section.title + " (suite)" if repeat_title and section.title else ""
+            end = piece_end
         yield start, end, heading
 
 
-WINDOW_KEYS = (Key("size", "count", True), Key("overlap", "position", default=0))
+Unit = record("Unit", "cut shape defaults", """
+    A way of cutting: its function, whose parameters have the shape (a line as of SHAPES) and the defaults.""")
+
 UNITS = {
-    "words": Unit(cut_words, WINDOW_KEYS),
-    "paragraphs": Unit(cut_paragraphs, ()),
-    "chars": Unit(cut_chars, WINDOW_KEYS),
-    "sections": Unit(cut_sections, (Key("max_chars", "count", True), Key("repeat_title", "flag", default=False))),
+    "words": Unit(cut_words, "size!count overlap:position", {"overlap": 0}),
+    "paragraphs": Unit(cut_paragraphs, "", {}),
+    "chars": Unit(cut_chars, "size!count overlap:position", {"overlap": 0}),
+    "sections": Unit(cut_sections, "max_chars!count repeat_title:flag", {"repeat_title": False}),
 }
 
 
-def cut(documents: Mapping[str, Document], variant: Variant) -> Cutting:
+def cut(documents: Documents, variant: Variant) -> Cutting:
     """The passages of every document; ids are zero-padded so that text order is reading order."""
     by_document = {}
     for document in documents.values():
         pieces = list(UNITS[variant.unit].cut(document, **variant.parameters))
         width = max(4, len(str(len(pieces))))
-        by_document[document.id] = [make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
-                                    for number, piece in enumerate(pieces, 1)]
-    return Cutting({passage.id: passage for passages in by_document.values() for passage in passages}, by_document)
+        by_document[document.id] = [
+            make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
+            for number, piece in enumerate(pieces, 1)]
+    by_id = {passage.id: passage for passages in by_document.values() for passage in passages}
+    return Cutting(by_id, by_document, max((size([passage.span]) for passage in by_id.values()), default=0))
 
 
-def make_document(id: str, title: str, text: str, metadata: Mapping[str, Any], sections: Sequence[Section] = (), label: str = "") -> Document:
-    """A document with the characters at which its words begin and end."""
-    starts, ends = array("I"), array("I")
-    for match in WORD.finditer(text):
-        starts.append(match.start())
-        ends.append(match.end())
-    return Document(id, title, text, metadata, starts, ends, tuple(sections), label or title)
-
-
-def make_passage(document: Document, id: str, start: int, end: int, heading: str) -> Passage:
-    """The passage of characters start to end of a document, with the words that it holds and touches."""
+def make_passage(document: Document, name: str, start: int, end: int, heading: str) -> Passage:
+    """The passage (name is its id) of characters start to end, with the words that it holds and touches."""
     touched = Span(document.id, bisect_right(document.ends, start), bisect_left(document.starts, end))
     first, last = bisect_left(document.starts, start), bisect_right(document.ends, end)
     span = touched if (first, last) == touched[1:] else Span(document.id, first, max(first, last))
-    return Passage(id, span, touched, start, end, heading, len(heading.split()) + size([touched]))
+    return Passage(name, span, touched, start, end, heading, len(heading.split()) + size([touched]))
 
 
-def words_of(document: Document, span: Span) -> str:
-    """The exact slice of a document from the first word of a span, which is not empty, to its last."""
-    return document.text[document.starts[span.start]:document.ends[span.end - 1]]
+def heading_words(passage: Passage) -> int:
+    """The words that were put before the source's own."""
+    return passage.words - size([passage.touched])
 
 
-def text_of(documents: Mapping[str, Document], passage: Passage, kept: Optional[int] = None) -> str:
-    """A passage as it is sent: its heading, and the exact slice of the source; cut after kept words when they are told."""
-    text = (passage.heading + "\n" if passage.heading else "") + documents[passage.span.document].text[passage.start:passage.end]
-    if kept is None or kept >= passage.words:
+def lead_words(passage: Passage) -> int:
+    """The words that stand before the first whole one: they are sent, and prove nothing."""
+    return heading_words(passage) + passage.span.start - passage.touched.start
+
+
+def text_of(documents: Documents, passage: Passage, words: Optional[int] = None) -> str:
+    """A passage as it is sent: its heading, the exact slice of the source; its first words only when told."""
+    source = documents[passage.span.document].text[passage.start:passage.end]
+    text = passage.heading + "\n" + source if passage.heading else source
+    if words is None or words >= passage.words:
         return text
-    return text[:next(islice(WORD.finditer(text), kept - 1, None)).end()] if kept else ""
+    return text[:next(islice(WORD.finditer(text), words - 1, None)).end()] if words else ""
 
 
-def overlapping(items: Sequence[Any], start: int, end: int, limits: Callable[[Any], Any] = lambda item: item) -> List[Any]:
+def searched_text(case: Case, passage: Passage) -> str:
+    """What the index holds of a passage: its text and, when the settings say so, its document's label."""
+    label = case.documents[passage.span.document].label if case.settings.index_titles else ""
+    return label + "\n" + text_of(case.documents, passage)
+
+
+def overlapping(items: Sequence[Any], start: int, end: int,
+                limits: Callable[[Any], Any] = lambda item: item) -> List[Any]:
     """The items that share a position with start … end; limits gives their .start and .end, both in order."""
     low, high = 0, len(items)
     while low < high:  # bisect has no key before Python 3.10
@@ -482,7 +417,8 @@ def overlapping(items: Sequence[Any], start: int, end: int, limits: Callable[[An
 
 def touching(cutting: Cutting, span: Span) -> List[Passage]:
     """The passages that hold at least a part of a word of a span, in text order."""
-    return overlapping(cutting.by_document[span.document], span.start, span.end, lambda passage: passage.touched)
+    return overlapping(cutting.by_document[span.document], span.start, span.end,
+                       lambda passage: passage.touched)
 
 
 def sections_of(document: Document, passage: Passage) -> List[Section]:
@@ -499,40 +435,6 @@ def holds(passage: Passage, span: Span) -> bool:
 
 # Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
 TERM = re.compile("[^\\W_]+(?:[\u0300-\u0331]+[^\\W_]*)*")
-
-
-def kind_of(value: Any) -> str:
-    """What may be compared with what."""
-    return "booléen" if isinstance(value, bool) else "nombre" if isinstance(value, (int, float)) else "texte"
-
-
-def each_value(value: Any) -> List[Any]:
-    """The values of a metadata key: those of a list, the one given, or none."""
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def is_among(found: Any, wanted: Sequence[Any]) -> bool:
-    """Whether a document's value, or one of its list, equals a wanted one; true never equals 1."""
-    return any(each == value and kind_of(each) == kind_of(value) for each in each_value(found) for value in wanted)
-
-
-OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
-    "gte": lambda found, bound: any(kind_of(each) == kind_of(bound) and each >= bound for each in each_value(found)),
-    "lte": lambda found, bound: any(kind_of(each) == kind_of(bound) and each <= bound for each in each_value(found)),
-    "in": is_among,
-}
-
-
-def passes(found: Any, wanted: Any) -> bool:
-    """Whether a value of the metadata (None when absent) meets a condition."""
-    if isinstance(wanted, dict):
-        return all(OPERATORS[name](found, bound) for name, bound in wanted.items())
-    return found == wanted if isinstance(wanted, list) else is_among(found, [wanted])
-
-
-def broken_filters(filters: Mapping[str, Any], metadata: Mapping[str, Any]) -> Dict[str, Any]:
-    """The conditions that some metadata do not meet."""
-    return {key: wanted for key, wanted in filters.items() if not passes(metadata.get(key), wanted)}
 
 
 def open_database() -> Any:
@@ -565,22 +467,28 @@ def run_sql(action: Callable[[], Any]) -> Any:
         raise AtelierError("La recherche a échoué dans SQLite : {}.".format(error)) from error
 
 
+FOLDS: Dict[str, Tuple[str, ...]] = {}  # of the terms met so far: FTS5 folds a term alike each time
+
+
 def fold_terms(terms: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
     """Each term with the tokens that FTS5 makes of it: `Hôtel` gives ("hotel",)."""
-    folds: Dict[str, Tuple[str, ...]] = dict.fromkeys(terms, ())
-    names = list(folds)
-    database = open_database()
+    new = [term for term in dict.fromkeys(terms) if term not in FOLDS]
+    if new:
+        FOLDS.update(run_sql(lambda: ask_folds(new)))
+    return FOLDS
 
-    def work():
+
+def ask_folds(terms: Sequence[str]) -> Dict[str, Tuple[str, ...]]:
+    """What FTS5 indexes when it is given each term alone."""
+    folds: Dict[str, Tuple[str, ...]] = dict.fromkeys(terms, ())
+    database = open_database()
+    try:
         database.execute("CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{}')".format(TOKENIZER))
         database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
         database.execute("BEGIN")
-        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(names))
+        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(terms))
         for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
-            folds[names[number]] += (token,)
-
-    try:
-        run_sql(work)
+            folds[terms[number]] += (token,)
     finally:
         database.close()
     return folds
@@ -613,73 +521,196 @@ def make_query(terms: Iterable[str]) -> str:
     return " OR ".join('"{}"'.format(term) for term in terms)
 
 
-class Index:
-    """The passages of one variant, ranked by FTS5's bm25; nothing outside knows how they are ranked.
+K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # as in FTS5's bm25, file ext/fts5/fts5_aux.c of SQLite
+ROUNDING = 1 - 1e-9  # parts added up in two orders agree far better than that
 
-    A question's matches are scored once, into a table from which best hits and ranks are read.
-    Order: score ascending (smaller is better), then passage id, as text.
+
+Postings = record("Postings", "times parts most", """
+    Who holds a term: {row: how many times}, {row: part of its score}, and the largest of these parts.""")
+
+
+def weigh(times: Mapping[int, int], norms: Sequence[float]) -> Postings:
+    """What a term adds to the score of each row that holds it, as FTS5's bm25 has it.
+
+    part = idf × (times × (k1 + 1)) / (times + norm), where norm = k1 × (1 − b + b × size / mean size) is the row's,
+    and idf = ln((N − n + 0.5) / (n + 0.5)), or 1e-6 when it is not above 0, for n rows of N that hold the term.
+    Held once by a row of mean size, and by no other of 10: ln(9.5 / 1.5) × 2.2 / 2.2 = 1.8458.
+    """
+    idf = log((len(norms) - len(times) + 0.5) / (len(times) + 0.5))
+    idf = idf if idf > 0 else LEAST_IDF
+    parts = {row: idf * (number * (K1 + 1.0) / (number + norms[row])) for row, number in times.items()}
+    return Postings(times, parts, max(parts.values(), default=0.0))
+
+
+class Ranking:
+    """The matches of one question, added up from its heaviest term to its lightest, no further than is asked.
+
+    This is MaxScore (Turtle and Flood, 1995): a term adds at most its largest part.  Let three terms add at most 5, 2
+    and 1, and some passage have 4 once the first is added up: one that lacks the first has 3 at most and is not the best,
+    so the two others are looked up in the passages of the first alone.  Such sums discard, with a margin for
+    rounding; a score is then added up anew in the query's order, as FTS5 does, and equals its bm25 to the last bit.
+    """
+
+    def __init__(self, postings: Sequence[Postings], admitted: Optional[Set[int]]):
+        self.postings, self.admitted = postings, admitted
+        self.heaviest = sorted(postings, key=lambda term: -term.most)
+        self.left = list(accumulate((term.most for term in reversed(self.heaviest)), initial=0.0))[::-1]
+        self.sums: Dict[int, float] = {}
+        self.taken = 0  # how many of the heaviest are added up in sums; others add at most left[taken]
+        self.finished: Tuple[float, Dict[int, float]] = (float("inf"), {})
+        self.ahead: Dict[int, Optional[List[int]]] = {}
+
+    def _take(self) -> None:
+        """Add up the next heaviest term; the admitted rows that it alone has so far come in."""
+        parts = self.heaviest[self.taken].parts
+        for row in parts if self.admitted is None else parts.keys() & self.admitted:
+            self.sums[row] = self.sums.get(row, 0.0) + parts[row]
+        self.taken += 1
+
+    def _finish(self, floor: float) -> Dict[int, float]:
+        """{row: sum of all its parts} of the rows taken, without those that are found not to reach floor."""
+        if floor < self.finished[0]:
+            sums = self.sums
+            for term, left in zip(self.heaviest[self.taken:], self.left[self.taken:]):
+                sums = {row: total + term.parts.get(row, 0.0) for row, total in sums.items()
+                        if total + left >= floor}
+            self.finished = floor, sums
+        return self.finished[1]
+
+    def score(self, row: int) -> float:
+        """Minus the sum of a row's parts, added up in the query's order."""
+        total = 0.0
+        for term in self.postings:  # sum() would round less than FTS5 since Python 3.12
+            total += term.parts.get(row, 0.0)
+        return -total
+
+    def best(self, limit: Optional[int]) -> List[Tuple[float, int]]:
+        """The (score, row) of the first limit matches, or of all, in order."""
+        def floor(sums):  # what the last of the best has already
+            return sorted(sums.values())[-limit] * ROUNDING if limit and len(sums) >= limit else 0.0
+        while self.left[self.taken] > floor(self.sums):
+            self._take()
+        sums = self._finish(floor(self.sums))
+        lowest = floor(sums)
+        return sorted((self.score(row), row) for row, total in sums.items() if total >= lowest)[:limit]
+
+    def before(self, row: int) -> Optional[List[int]]:
+        """The matches that come before a row, in no order; None when it is no match."""
+        if row not in self.ahead:
+            own = self.score(row)
+            matched = own and (self.admitted is None or row in self.admitted)
+            self.ahead[row] = self._find_ahead(row, own) if matched else None
+        return self.ahead[row]
+
+    def _find_ahead(self, row: int, own: float) -> List[int]:
+        lowest, highest = -own * ROUNDING, -own / ROUNDING
+        while self.left[self.taken] > lowest:
+            self._take()
+        return [other for other, total in self._finish(lowest).items()
+                if total > highest or total >= lowest and (self.score(other), other) < (own, row)]
+
+
+class Index:
+    """The passages of one variant, in FTS5, and their ranking by its bm25; nothing outside knows how it is made.
+
+    terms are those that distinct_terms gives; admitted, a set of passage ids (None: all), restricts what is found,
+    never the statistics.  Order: score ascending (smaller is better), then passage id, as text.
     """
 
     def __init__(self, ids: Iterable[str], text_of_id: Callable[[str], str]):
         self.ids = sorted(ids)  # a row's number is its place in the order of ids
+        self.rows = {passage: row for row, passage in enumerate(self.ids)}
+        self.postings: Dict[str, Postings] = {}
+        self.admitted: Tuple[Optional[FrozenSet[str]], Optional[Set[int]]] = (None, None)
+        self.asked: Any = None
+        self.checked = False
         self.database = open_database()
-        self.scored: Tuple[str, Optional[FrozenSet[str]]] = ("", None)
-        self.counts: Dict[str, int] = {}
         run_sql(lambda: self._build(text_of_id))
 
     def _build(self, text_of_id: Callable[[str], str]) -> None:
         execute = self.database.execute
         execute("CREATE VIRTUAL TABLE passages USING fts5(text, content = '', tokenize = '{}')".format(TOKENIZER))
-        execute("CREATE TABLE scores(number INTEGER PRIMARY KEY, score REAL)")
-        execute("CREATE TABLE admitted(number INTEGER PRIMARY KEY)")
+        execute("CREATE VIRTUAL TABLE instances USING fts5vocab(passages, 'instance')")
         execute("BEGIN")
         self.database.executemany("INSERT INTO passages(rowid, text) VALUES (?, ?)",
-                                  ((number, text_of_id(id)) for number, id in enumerate(self.ids)))
+                                  ((row, text_of_id(passage)) for row, passage in enumerate(self.ids)))
         execute("COMMIT")
+        sizes = [read_varint(size) for size, in execute("SELECT sz FROM passages_docsize ORDER BY id")]
+        mean = (sum(sizes) or 1) / (len(sizes) or 1)
+        self.norms = [K1 * (1 - B + B * size / mean) for size in sizes]
 
-    def _score(self, query: str, admitted: Optional[FrozenSet[str]]) -> None:
-        """Score the matches of a query among the admitted passages (None: all); statistics are of all."""
-        if (query, admitted) == self.scored:
-            return
-        execute = self.database.execute
-        if admitted is not self.scored[1]:
-            execute("DELETE FROM admitted")
-            self.database.executemany("INSERT INTO admitted VALUES (?)",
-                                      ((number,) for number, id in enumerate(self.ids) if admitted and id in admitted))
-        execute("DELETE FROM scores")
-        if query:
-            execute("INSERT INTO scores SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?"
-                    + ("" if admitted is None else " AND +rowid IN (SELECT number FROM admitted)"), (query,))
-        self.scored = query, admitted
+    def _find(self, term: str) -> Postings:
+        """Who holds a term; when FTS5 makes several tokens of it, they must follow each other."""
+        if term not in self.postings:
+            tokens = fold_terms([term])[term]
+            query = " INTERSECT ".join("SELECT doc, offset - {} FROM instances WHERE term = ?".format(place)
+                                       for place in range(len(tokens)))
+            places = run_sql(lambda: self.database.execute(query, tokens).fetchall())
+            self.postings[term] = weigh(Counter(row for row, _ in places), self.norms)
+        return self.postings[term]
 
-    def best(self, query: str, limit: int, admitted: Optional[FrozenSet[str]] = None) -> List[Tuple[str, float]]:
-        """The (passage id, score) of the best matches, in order; all of them when limit is -1."""
-        def work():
-            self._score(query, admitted)
-            return self.database.execute("SELECT number, score FROM scores ORDER BY score, number LIMIT ?", (limit,)).fetchall()
-        return [(self.ids[number], score) for number, score in run_sql(work)]
+    def _ask(self, terms: Sequence[str], admitted: Optional[FrozenSet[str]]) -> Ranking:
+        """The ranking of a question: the last one's is still at hand, with what was added up for it."""
+        if admitted != self.admitted[0]:
+            self.admitted = admitted, None if admitted is None else {self.rows[passage] for passage in admitted}
+        if self.asked is None or self.asked[:2] != (terms, admitted):
+            self.asked = terms, admitted, Ranking([self._find(term) for term in terms], self.admitted[1])
+        return self.asked[2]
 
-    def rank(self, query: str, passage: str, admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
-        """The rank of a passage among the matches, from 1; None when it shares no word with the query."""
-        def work():
-            self._score(query, admitted)
-            number = bisect_left(self.ids, passage)
-            return self.database.execute(
-                "SELECT (SELECT count(*) FROM scores AS other WHERE (other.score, other.number) <= (own.score, own.number))"
-                " FROM scores AS own WHERE number = ?", (number,)).fetchone()
-        row = run_sql(work)
-        return row and row[0]
+    def best(self, terms: Sequence[str], limit: Optional[int],
+             admitted: Optional[FrozenSet[str]] = None) -> List[Tuple[str, float]]:
+        """The (passage id, score) of the best matches, in order; all of them when limit is None or -1."""
+        found = self._ask(terms, admitted).best(None if limit == -1 else limit)
+        if found and not self.checked:
+            self._check(terms)
+        return [(self.ids[row], score) for score, row in found]
+
+    def before(self, terms: Sequence[str], passage: str,
+               admitted: Optional[FrozenSet[str]] = None) -> Optional[List[str]]:
+        """The matches that come before a passage, in no order; None when it shares no term with the question."""
+        rows = self._ask(terms, admitted).before(self.rows[passage])
+        return rows and [self.ids[row] for row in rows]
+
+    def rank(self, terms: Sequence[str], passage: str,
+             admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
+        """The rank of a passage among the matches, from 1; None when it shares no term with the question."""
+        rows = self._ask(terms, admitted).before(self.rows[passage])
+        return None if rows is None else 1 + len(rows)
+
+    def score(self, terms: Sequence[str], passage: str) -> float:
+        """The score of a passage; 0 when it shares no term with the question."""
+        return self._ask(terms, None).score(self.rows[passage])
 
     def count(self, term: str) -> int:
         """How many passages of the variant hold a term."""
-        if term not in self.counts:
-            row = run_sql(lambda: self.database.execute(
-                "SELECT count(*) FROM passages WHERE passages MATCH ?", (make_query([term]),)).fetchone())
-            self.counts[term] = row[0]
-        return self.counts[term]
+        return len(self._find(term).times)
+
+    def explain(self, terms: Sequence[str], passage: str) -> List[Tuple[str, int, float]]:
+        """The (term, times, part) of each term that a passage holds; the parts, added up in order, make -score."""
+        row = self.rows[passage]
+        held = [(term, self._find(term)) for term in terms]
+        return [(term, found.times[row], found.parts[row]) for term, found in held if row in found.times]
+
+    def _check(self, terms: Sequence[str]) -> None:
+        """Ask FTS5's own bm25 one question; AtelierError when it differs, by more than rounding, from what is known of it."""
+        told = dict(run_sql(lambda: self.database.execute(
+            "SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?", (make_query(terms),)).fetchall()))
+        known = {row: score for score, row in Ranking([self._find(term) for term in terms], None).best(None)}
+        if known.keys() != told.keys() or any(abs(known[row] - told[row]) > abs(told[row]) * (1 - ROUNDING) for row in told):
+            raise AtelierError("Le bm25 de SQLite {} n'est pas celui que ce programme connaît et explique ; "
+                               "prenez un Python qui a un autre SQLite.".format(sqlite_version()))
+        self.checked = True
 
     def close(self) -> None:
         self.database.close()
+
+
+def read_varint(data: bytes) -> int:
+    """An integer as SQLite packs it: seven bits a byte, the highest first; 0x81 0x00 is 128."""
+    value = 0
+    for byte in data:
+        value = value << 7 | byte & 127
+    return value
 
 
 # --- 5. Assembling: hits and a budget to a context ------------------------------------------------
@@ -689,28 +720,23 @@ def assemble(lengths: Iterable[int], budget_words: int) -> List[int]:
 
     [60, 61] under 120: [60, 60].
     """
-    sent = [0] + [min(total, budget_words) for total in accumulate(lengths)]
-    return [after - before for before, after in zip(sent, sent[1:])]
+    totals = [0] + [min(total, budget_words) for total in accumulate(lengths)]
+    return [after - before for before, after in zip(totals, totals[1:])]
 
 
 # --- 6. Coverage and loss: spans in, verdicts out -------------------------------------------------
 
-def missing_spans(quote: Span, kept: Iterable[Span]) -> List[Span]:
-    """The parts of a quote that no kept span of its document holds; a fact is covered when there is none.
+def missing_spans(quote: Span, spans: Iterable[Span]) -> List[Span]:
+    """The parts of a quote that no span of its document holds; a fact is covered when there is none.
 
-    Pieces add up: [0, 9[ misses [4, 6[ when [0, 4[ and [6, 9[ are kept.
+    Pieces add up: [0, 9[ misses [4, 6[ when [0, 4[ and [6, 9[ were sent.
     """
     missing, at = [], quote.start
-    for span in sorted(span for span in kept if span.document == quote.document and span.start < span.end):
+    for span in sorted(span for span in spans if span.document == quote.document and span.start < span.end):
         if at < span.start and at < quote.end:
             missing.append(Span(quote.document, at, min(span.start, quote.end)))
         at = max(at, span.end)
     return missing + ([Span(quote.document, at, quote.end)] if at < quote.end else [])
-
-
-def size(spans: Iterable[Span]) -> int:
-    """How many words spans have, those that several share counted each time."""
-    return sum(span.end - span.start for span in spans)
 
 
 def is_complete(question: Question, covered: Iterable[bool]) -> Optional[bool]:
@@ -718,16 +744,26 @@ def is_complete(question: Question, covered: Iterable[bool]) -> Optional[bool]:
     return all(covered) if question.answerable else None
 
 
-def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Kept]) -> List[Span]:
-    """The source positions of a context; AtelierError when it names a passage that the variant has not."""
+def kept_span(passage: Passage, words: int) -> Span:
+    """The source positions of the first words of a passage."""
+    end = min(passage.span.end, passage.span.start + words - lead_words(passage))
+    return passage.span._replace(end=max(passage.span.start, end))
+
+
+def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Tuple[str, int]]) -> List[Span]:
+    """The source positions of a context of (passage id, words kept); AtelierError when an id is unknown."""
     spans = []
-    for kept in context:
-        if kept.passage not in by_id:
-            raise AtelierError("passage {} inconnu de cette variante. {}".format(shown(kept.passage), suggestion(kept.passage, by_id)))
-        passage = by_id[kept.passage]
-        start, end = passage.span.start, passage.span.start + kept.words - passage.lead
-        spans.append(passage.span._replace(end=max(start, min(passage.span.end, end))))
+    for name, words in context:
+        if name not in by_id:
+            raise AtelierError("passage {} inconnu de cette variante. {}".format(
+                shown(name), suggestion(name, by_id)))
+        spans.append(kept_span(by_id[name], words))
     return spans
+
+
+def size(spans: Iterable[Span]) -> int:
+    """How many words spans have, those that several share counted each time."""
+    return sum(span.end - span.start for span in spans)
 
 
 def union(spans: Iterable[Span]) -> List[Span]:
@@ -746,193 +782,390 @@ def redundant_words(spans: Sequence[Span]) -> int:
     return size(spans) - size(union(spans))
 
 
-def judge(fact: Fact, documents: Mapping[str, Document], kept: Sequence[Span],
-          lose: Callable[[Quote, Sequence[Span]], Dict[str, Any]]) -> Verdict:
-    """Whether the kept spans cover a fact and, for each of its quotes that they do not, where it was lost."""
-    attempts = []
-    for quote in fact.quotes:
-        missing, loss = missing_spans(quote.span, kept), None
-        if missing:
-            loss, twins = lose(quote, missing), same_words_in(documents, quote, kept)
-            loss = {**loss, "same_words_in": twins} if twins else loss
-        attempts.append(Attempt(quote, size(missing), loss))
-    return Verdict(fact, attempts, min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span])))
+def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> List[str]:
+    """The other documents from which the context holds the very words of a quote."""
+    found = []
+    for span in union(spans):
+        if span.document != quote.span.document and span.start < span.end:
+            document = documents[span.document]
+            text = document.text[document.starts[span.start]:document.ends[span.end - 1]]
+            found += [span.document] if any(occurrences(quote.text, fold(text))) else []
+    return list(dict.fromkeys(found))
 
 
-def filtered_out(trip: Trip) -> Optional[Dict[str, Any]]:
+def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
+    """What the stages need; of an engine, whose passages are unknown, the quote stands for a passage."""
+    document = case.documents[quote.document]
+    touched = touching(sent.cutting, quote) if sent.cutting else [
+        make_passage(document, "", document.starts[quote.start], document.ends[quote.end - 1], "")]
+    inside = [passage for passage in touched if not refused_by(sent.filters, owners_of(document, passage))]
+    return Lost(quote, missing, sent, case.settings.budget_words,
+                find_refusing(sent.filters, document, quote, touched, inside), inside,
+                [passage for passage in inside if holds(passage, quote)])
+
+
+def find_refusing(filters: Filters, document: Document, quote: Span,
+                  touched: Sequence[Passage], inside: Sequence[Passage]) -> Tree:
+    """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
+    if all(refused_by(filters, [owner]) for owner in owners_of(document)):
+        return refused_by(filters, owners_of(document))
+    gaps = missing_spans(quote, [passage.touched for passage in inside])
+    outside = [passage for passage in touched if passage not in inside and overlapping(
+        gaps, passage.touched.start, passage.touched.end)]
+    return refused_by(filters, [owner for passage in outside for owner in owners_of(document, passage)])
+
+
+# The stages of loss: each takes an uncovered quote and gives what its loss carries, None when it does not
+# hold.
+
+def filtered_out(lost: Lost) -> Optional[Tree]:
     """The filters refuse the document, or the section, where the quote stands."""
-    return {"filter": dict(trip.broken_filters)} if trip.broken_filters else None
+    return {"filter": lost.refusing} if lost.refusing else None
 
 
-def not_indexed(trip: Trip) -> Optional[Dict[str, Any]]:
+def not_indexed(lost: Lost) -> Optional[Tree]:
     """No passage touches some word of the quote: the cutting left it out."""
-    return {} if missing_spans(trip.quote, [passage.touched for passage in trip.touching]) else None
+    return {} if missing_spans(lost.quote, [passage.touched for passage in lost.touching]) else None
 
 
-def cut_by_budget(trip: Trip) -> Optional[Dict[str, Any]]:
+def cut_by_budget(lost: Lost) -> Optional[Tree]:
     """words_over: how far beyond the budget, in the concatenated hits, the last word needed lies.
 
     None when it lies within: another engine cut its context by a rule of its own.
     """
-    left, before, carried = [trip.quote], 0, None
-    for hit in trip.hits or ():
-        span = hit.passage.span
+    hits = lost.sent.hits or ()
+    found = last_needed(lost.quote, [hit.passage for hit in hits])
+    if not found:
+        return None
+    place, words = found
+    over = words - lost.budget_words
+    return {"passage": hits[place].passage.id, "rank": hits[place].rank, "words_over": over if over > 0 else None,
+            **({"pieces": pieces_of(lost)} if lost.sent.cutting and not lost.holders else {})}
+
+
+def last_needed(quote: Span, passages: Sequence[Passage]) -> Optional[Tuple[int, int]]:
+    """(place of the last passage that a quote needs, words that reach the quote's end) in concatenated passages.
+
+    A word counts at its earliest place.  None when the passages do not hold the whole quote.
+    """
+    left, before, last = [quote], 0, None
+    for place, passage in enumerate(passages):
+        span = passage.span
         after = [rest for part in left for rest in missing_spans(part, [span])]
         if size(after) < size(left):
             end = min(span.end, max(part.end for part in left if part.start < span.end))
-            over = before + hit.passage.lead + end - span.start - trip.budget_words
-            carried = {"passage": hit.passage.id, "rank": hit.rank, "words_over": over if over > 0 else None}
-        left, before = after, before + hit.passage.words
-    return None if left else carried
+            last = place, before + lead_words(passage) + end - span.start
+        left, before = after, before + passage.words
+        if not left:
+            return last
+    return None
 
 
-def split_at_boundary(trip: Trip) -> Optional[Dict[str, Any]]:
-    """Every word is in a passage, but no passage holds the whole quote."""
-    return None if trip.holders else {"pieces": [{"passage": piece.id, "rank": trip.rank_of(piece.id)} for piece in trip.touching]}
+def split_at_boundary(lost: Lost) -> Optional[Tree]:
+    """Every word is in a passage, but no passage holds the whole quote; longest, when none could."""
+    if lost.holders:
+        return None
+    longest = lost.sent.cutting.longest
+    return {"pieces": pieces_of(lost), **({"longest": longest} if longest < size([lost.quote]) else {})}
 
 
-def not_matched(trip: Trip) -> Optional[Dict[str, Any]]:
+def pieces_of(lost: Lost) -> List[Tree]:
+    return [{"passage": piece.id, "rank": rank_of(lost.sent, piece.id)} for piece in lost.touching]
+
+
+def not_matched(lost: Lost) -> Optional[Tree]:
     """Passages hold the quote; none shares a term with the question."""
-    return None if best_holder(trip) else {"passage": trip.holders[0].id}
+    return None if best_holder(lost) else {"passage": lost.holders[0].id}
 
 
-def ranked_too_low(trip: Trip) -> Optional[Dict[str, Any]]:
+def ranked_too_low(lost: Lost) -> Optional[Tree]:
     """The best ranked passage that holds the quote came after top_k."""
-    rank, passage = best_holder(trip)
-    return {"passage": passage, "rank": rank}
+    rank, passage = best_holder(lost)
+    return {"passage": passage, "rank": rank, "limit": "per_document" if lost.sent.question.per_document else "top_k"}
 
 
-def not_retrieved(trip: Trip) -> Optional[Dict[str, Any]]:
+def not_retrieved(lost: Lost) -> Optional[Tree]:
     """Another engine gave its hits, and they do not hold the quote."""
-    return None if trip.hits is None else {}
+    return None if lost.sent.hits is None else {}
 
 
-def not_sent(trip: Trip) -> Optional[Dict[str, Any]]:
+def not_sent(lost: Lost) -> Optional[Tree]:
     """Another engine gave its context alone: no more can be told."""
     return {}
 
 
-def best_holder(trip: Trip) -> Optional[Tuple[int, str]]:
+def best_holder(lost: Lost) -> Optional[Tuple[int, str]]:
     """The (rank, passage id) of the best ranked of the passages that hold the quote whole."""
-    return min(((rank, holder.id) for holder in trip.holders for rank in [trip.rank_of(holder.id)] if rank), default=None)
+    ranked = [(rank_of(lost.sent, holder.id), holder.id) for holder in lost.holders]
+    return min(((rank, name) for rank, name in ranked if rank), default=None)
 
+
+Stage = record("Stage", "id test label detail advice special", """
+    A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try; special:
+    {what its loss may carry: what to try then}.""", defaults=({},))
 
 STAGES = (
     Stage("filtered_out", filtered_out, "écartée par un filtre", "{filter}",
           "Vérifiez le filtre et les métadonnées du document."),
     Stage("not_indexed", not_indexed, "absente de l'index", "{missing}",
           "Le découpage laisse ces mots de côté : changez-le."),
-    Stage("cut_by_budget", cut_by_budget, "coupée par le budget", "{passage}, rang {rank}, il manque {words_over} au budget",
-          "La preuve est trouvée, mais trop loin : passages plus courts, moins de répétitions, ou budget plus grand."),
+    Stage("cut_by_budget", cut_by_budget, "coupée par le budget",
+          "{passage}, rang {rank}, il manque {words_over} au budget",
+          "La preuve est trouvée, mais trop loin : passages plus courts, moins de répétitions, "
+          "ou budget plus grand.",
+          {"pieces": "La preuve est trouvée en morceaux, mais trop loin : budget plus grand, ou recouvrement "
+                     "qui la garde entière dans un passage."}),
     Stage("split_at_boundary", split_at_boundary, "coupée par le découpage", "{pieces}",
-          "Une limite traverse la citation : déplacez-la (paragraphes, recouvrement), ou scindez le fait."),
+          "Une limite traverse la citation : déplacez-la (paragraphes, recouvrement), ou scindez le fait.",
+          {"longest": "La citation est plus longue que tout passage (au plus {longest} mots) : il faut des "
+                      "passages plus longs, ou scinder le fait ; aucun recouvrement n'y suffit."}),
     Stage("not_matched", not_matched, "sans mot commun avec la question", "{passage}",
-          "Le corpus le dit autrement : comparez les termes de la question à ceux du passage."),
+          "Le corpus le dit autrement : reprenez ses mots dans la question, ou ajoutez-lui ceux de la question.",
+          {"near": "Le passage a des formes voisines des mots de la question ({near}) : la recherche, "
+                   "sans racines, ne les rapproche pas."}),
     Stage("ranked_too_low", ranked_too_low, "classée trop bas", "{passage}, rang {rank}",
-          "Le passage est trouvé sous le top_k : voyez quels passages le précèdent, et par quels termes."),
+          "Le passage est trouvé au-delà du top_k : voyez quels passages le précèdent, et par quels termes.",
+          {"per_document": "Le passage est trouvé, mais « per_document » s'arrête avant lui dans son document : "
+                           "augmentez-le ; « top_k » n'y change rien."}),
 )
 ENGINE_STAGES = (  # for an engine whose index is unknown
     STAGES[0],
     STAGES[2],
     Stage("not_retrieved", not_retrieved, "non trouvée par le moteur", "{missing}",
-          "Le moteur ne l'a pas parmi ses passages trouvés : voyez son découpage, ses plongements, son top_k."),
+          "Le moteur ne l'a pas parmi ses passages trouvés : voyez son découpage, ses plongements, "
+          "son top_k."),
     Stage("not_sent", not_sent, "absente du contexte", "{missing}",
-          "Donnez aussi les passages trouvés (« hits ») pour savoir si la recherche ou le budget l'a perdue."),
+          "Donnez aussi les passages trouvés (« hits ») pour savoir si la recherche ou le budget "
+          "l'a perdue."),
 )
 STAGE = {stage.id: stage for stage in STAGES + ENGINE_STAGES}
 
 
-def find_loss(trip: Trip, stages: Sequence[Stage]) -> Dict[str, Any]:
+def find_loss(lost: Lost, stages: Sequence[Stage]) -> Tree:
     """The first stage that holds, with what its loss carries (`missing` except for filters)."""
     for stage in stages:
-        carried = stage.test(trip)
+        carried = stage.test(lost)
         if carried is not None:
-            missing = {} if stage.test is filtered_out else {"missing": [[span.start, span.end] for span in trip.missing]}
-            return {"stage": stage.id, **missing, **carried}
-    raise AssertionError("no stage of loss holds for {}".format(trip.quote))
+            missing = [[span.start, span.end] for span in lost.missing]
+            return {"stage": stage.id, **({} if stage == STAGES[0] else {"missing": missing}), **carried}
+    raise AssertionError("no stage of loss holds for {}".format(lost.quote))
 
 
-def same_words_in(documents: Mapping[str, Document], quote: Quote, kept: Sequence[Span]) -> List[str]:
-    """The other documents from which the context holds the very words of a quote."""
-    return list(dict.fromkeys(
-        span.document for span in union(kept) if span.document != quote.span.document and span.start < span.end
-        and any(occurrences(quote.text, fold(words_of(documents[span.document], span))))))
+# --- 7. Filters: what of a cutting a question may find --------------------------------------------
+
+# Filters restrict the candidates, never the statistics.  A condition is a value (equal, or contained in a
+# list) or an object of OPERATORS.  It judges owners of metadata: the sections that a passage overlaps, or its
+# document when it has none.
+
+def kind_of(value: Any) -> str:
+    """What may be compared with what."""
+    return "booléen" if isinstance(value, bool) else "nombre" if isinstance(value, (int, float)) else "texte"
 
 
-# --- 7. Report: outcomes to the JSON's dict -------------------------------------------------------
+def values_of(value: Any) -> List[Any]:
+    """The values of a metadata key: those of a list, the one given, or none."""
+    return value if isinstance(value, list) else [] if value is None else [value]
 
-def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
+
+def is_same(value: Any, wanted: Any) -> bool:
+    """Equality of one kind: true never equals 1."""
+    return value == wanted and kind_of(value) == kind_of(wanted)
+
+
+OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
+    "gte": lambda value, bound: kind_of(value) == kind_of(bound) and value >= bound,
+    "lte": lambda value, bound: kind_of(value) == kind_of(bound) and value <= bound,
+    "in": lambda value, choices: any(is_same(value, choice) for choice in choices),
+}
+
+
+def operators_of(wanted: Any) -> Tree:
+    """A condition as {operator: bound}."""
+    return wanted if isinstance(wanted, dict) else {"in": [wanted]}
+
+
+def passes(found: Any, wanted: Any) -> bool:
+    """Whether a value of the metadata (None when absent) meets a condition."""
+    if isinstance(wanted, list):
+        return found == wanted
+    return all(any(OPERATORS[operator](value, bound) for value in values_of(found))
+               for operator, bound in operators_of(wanted).items())
+
+
+def filters_in_force(case: Case, question: Question) -> Filters:
+    """The (key, condition) that a passage must meet: the case's and the question's."""
+    return [*case.settings.filters.items(), *question.filters.items()]
+
+
+def refused_by(filters: Filters, owners: Iterable[Any]) -> Tree:
+    """The conditions that some owners do not meet: {key: what was wanted, and what the first of them has}."""
+    refusing: Tree = {}
+    for owner in owners:
+        for key, wanted in filters:
+            found = owner.metadata.get(key)
+            if not passes(found, wanted):
+                refusing.setdefault(key, {"wanted": wanted, "found": found})
+    return refusing
+
+
+def owners_of(document: Document, passage: Optional[Passage] = None) -> Sequence[Any]:
+    """What filters judge of a passage, or of a whole document: sections, or the document that has none."""
+    return (sections_of(document, passage) if passage else document.sections) or [document]
+
+
+class Admission:
+    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
+
+    def __init__(self, documents: Documents, cutting: Cutting):
+        self.known: Dict[str, FrozenSet[str]] = {}
+        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
+        self.passages: Dict[int, List[str]] = {}                        # of each owner
+        self.owners: Dict[str, int] = {}                                # how many each passage has
+        for name, document in documents.items():
+            for owner in owners_of(document):
+                for key, found in owner.metadata.items():
+                    whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
+                    for value in whole + [(kind_of(value), value) for value in values_of(found)]:
+                        self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
+            for passage in cutting.by_document[name]:
+                owners = owners_of(document, passage)
+                self.owners[passage.id] = len(owners)
+                for owner in owners:
+                    self.passages.setdefault(id(owner), []).append(passage.id)
+
+    def meeting(self, key: str, wanted: Any) -> Set[int]:
+        """The owners that meet a condition."""
+        values, met = self.by_value.get(key, {}), []
+        if isinstance(wanted, list):
+            return values.get(("liste", json.dumps(wanted)), set())
+        for operator, bound in operators_of(wanted).items():
+            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
+                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
+            met.append(set().union(*(values.get(value, ()) for value in found)))
+        return set.intersection(*met)
+
+    def admitted(self, filters: Filters) -> FrozenSet[str]:
+        """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
+        name = json.dumps(filters)
+        if name not in self.known:
+            owners = set.intersection(*(self.meeting(*condition) for condition in filters))
+            met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
+            self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
+        return self.known[name]
+
+
+# --- 8. Report: outcomes to the JSON's dict -------------------------------------------------------
+
+def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Tree:
     """The summary and, when questions have sets, that of each set."""
-    sets = dict.fromkeys(question.set for question in case.questions if question.set)
-    parts = {name: summarize(case, cutting, [outcome for outcome in outcomes if outcome.question.set == name]) for name in sets}
-    return {"summary": summarize(case, cutting, outcomes), **({"by_set": parts} if parts else {})}
+    names = dict.fromkeys(question.set for question in case.questions if question.set)
+    by_set = {name: summarize(case, cutting, [outcome for outcome in outcomes
+                                              if outcome.sent.question.set == name]) for name in names}
+    return {"summary": summarize(case, cutting, outcomes), **({"by_set": by_set} if by_set else {})}
 
 
-def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Dict[str, Any]:
-    """The counts of one variant, over the answerable questions; what an engine (cutting None) has no figure for is None."""
-    judged = [outcome for outcome in outcomes if outcome.question.answerable]
+def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Tree:
+    """The counts of a variant over the answerable questions; None where an engine (no cutting) has none."""
+    judged = [outcome for outcome in outcomes if outcome.sent.question.answerable]
     verdicts = [verdict for outcome in judged for verdict in outcome.verdicts]
     lost = [verdict.chosen.loss["stage"] for verdict in verdicts if verdict.chosen.loss]
     lengths = sorted(passage.words for passage in cutting.by_id.values()) if cutting else []
     return {
         "passages_indexed": len(lengths) or None,
         "words_indexed": sum(lengths) or None,
-        "complete_contexts": sum(bool(is_complete(outcome.question, [not verdict.chosen.loss for verdict in outcome.verdicts])) for outcome in judged),
+        "complete_contexts": sum(all(not verdict.chosen.loss for verdict in outcome.verdicts)
+                                 for outcome in judged),
         "answerable_questions": len(judged),
         "facts_covered": len(verdicts) - len(lost),
         "facts_required": len(verdicts),
-        "facts_whole": sum(any(holds(passage, quote.span) for quote in verdict.fact.quotes for passage in touching(cutting, quote.span))
-                           for verdict in verdicts) if cutting else None,
+        "facts_whole": sum(is_held_whole(cutting, verdict.fact) for verdict in verdicts) if cutting else None,
         "recall_at": recall_at(judged, case.settings.top_k),
         **measure_evidence(judged),
-        "words_sent": sum(hit.kept for outcome in judged for hit in outcome.context),
-        "redundant_words": sum(redundant_words(outcome.kept) for outcome in judged),
+        "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
+        "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
-        "passage_words": {"min": lengths[0], "median": median(lengths), "max": lengths[-1]} if lengths else None,
+        "budget_curve": curve([outcome.needed and outcome.needed["budget_words"] for outcome in judged]),
+        "depth_curve": curve([outcome.needed and depth_needed(outcome.needed, outcome.sent.question.per_document)
+                              for outcome in judged]) if cutting else None,
+        "passage_words": {"min": lengths[0], "median": median(lengths),
+                          "max": lengths[-1]} if lengths else None,
         **count_mixed(case.documents, cutting),
     }
 
 
+def curve(needs: Iterable[Optional[int]]) -> List[List[int]]:
+    """[[value, how many of the needs it meets], …], a step a line; what nothing meets (None) is left out."""
+    times = sorted(Counter(need for need in needs if need is not None).items())
+    return [[need, met] for (need, _), met in zip(times, accumulate(number for _, number in times))]
+
+
+def depth_needed(needed: Tree, per_document: Optional[int]) -> Optional[int]:
+    """The top_k that a question needs, whatever the budget; 1 when its own per_document is enough."""
+    deeper = needed["deeper"] or {}
+    if per_document:
+        return 1 if deeper.get("per_document", per_document + 1) <= per_document else None
+    return deeper.get("top_k")
+
+
+def is_held_whole(cutting: Cutting, fact: Fact) -> bool:
+    """Whether some passage of a variant holds one of a fact's quotes whole: what the cutting alone allows."""
+    return any(holds(passage, quote.span) for quote in fact.quotes
+               for passage in touching(cutting, quote.span))
+
+
 def measure_evidence(outcomes: Sequence[Outcome]) -> Dict[str, Optional[float]]:
-    """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in Chroma's
-    evaluation of chunking: over distinct source positions, averaged over questions.  None without question.
+    """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in
+    Chroma's evaluation of chunking: over distinct source positions, averaged over questions.  None without.
     """
     shares = []
     for outcome in outcomes:
-        evidence, sent = union([verdict.chosen.quote.span for verdict in outcome.verdicts]), union(outcome.kept)
+        evidence = union([verdict.chosen.quote.span for verdict in outcome.verdicts])
+        sent = union(outcome.spans)
         both = size(evidence) - size([span for quote in evidence for span in missing_spans(quote, sent)])
-        shares.append((both / size(evidence), both / size(sent) if size(sent) else 0, both / (size(evidence) + size(sent) - both)))
+        shares.append((both / size(evidence), both / size(sent) if size(sent) else 0,
+                       both / (size(evidence) + size(sent) - both)))
     names = ("evidence_recall", "evidence_precision", "evidence_iou")
-    return {name: round(sum(each) / len(shares), 9) for name, each in zip(names, zip(*shares))} if shares else dict.fromkeys(names)
+    if not shares:
+        return dict.fromkeys(names)
+    return {name: round(sum(values) / len(values), 9) for name, values in zip(names, zip(*shares))}
 
 
 def recall_at(outcomes: Sequence[Outcome], top_k: int) -> Optional[List[float]]:
-    """For k = 1 … top_k, the mean share of a question's required facts that one hit of rank <= k holds whole.
+    """For k from 1, the mean share of a question's required facts that one hit of rank <= k holds whole.
 
-    Before the budget; all the hits of a question with per_document count at every k.  None without question or hits.
+    Before the budget; k ends at top_k, or at the most hits of a question, after which nothing changes; with
+    per_document all the hits of a question count at every k.  None without question or hits.
     """
-    if not outcomes or any(outcome.hits is None for outcome in outcomes):
+    if not outcomes or any(outcome.sent.hits is None for outcome in outcomes):
         return None
-
-    def first_rank(outcome, verdict):
-        ranks = [hit.rank for hit in outcome.hits for quote in verdict.fact.quotes
-                 if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span)]
-        return min(ranks, default=top_k + 1) if not outcome.question.per_document else 1 if ranks else top_k + 1
-    ranks = [[first_rank(outcome, verdict) for verdict in outcome.verdicts] for outcome in outcomes]
-    return [round(sum(sum(rank <= k for rank in each) / len(each) for each in ranks) / len(ranks), 9)
-            for k in range(1, top_k + 1)]
+    ranks = [[first_rank(outcome.sent, verdict.fact) for verdict in outcome.verdicts] for outcome in outcomes]
+    last = min(top_k, max(1, *(len(outcome.sent.hits) for outcome in outcomes)))
+    return [round(sum(sum(rank is not None and rank <= k for rank in asked) / len(asked) for asked in ranks)
+                  / len(ranks), 9) for k in range(1, last + 1)]
 
 
-def count_mixed(documents: Mapping[str, Document], cutting: Optional[Cutting]) -> Dict[str, Any]:
-    """How many passages overlap two sections or more and, for each metadata key of sections, two values or more."""
+def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
+    """The rank of the first hit that holds a fact whole; 1 for any hit of a question with per_document."""
+    for hit in sent.hits:
+        for quote in fact.quotes:
+            if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span):
+                return 1 if sent.question.per_document else hit.rank
+    return None
+
+
+def count_mixed(documents: Documents, cutting: Optional[Cutting]) -> Tree:
+    """How many passages overlap two sections or more and, for each metadata key of sections, two values."""
     if not cutting:
         return {"mixed_passages": None, "mixed_by": None}
-    overlapped = [sections_of(documents[name], passage) for name, passages in cutting.by_document.items() if documents[name].sections
+    overlapped = [sections_of(documents[name], passage) for name, passages in cutting.by_document.items()
                   for passage in passages]
-    keys = sorted({key for document in documents.values() for section in document.sections for key in section.metadata
-                   if section.metadata[key] != document.metadata.get(key)})
-    return {"mixed_passages": sum(len(sections) > 1 for sections in overlapped), "mixed_by": {
-        key: sum(len({json.dumps(section.metadata.get(key)) for section in sections}) > 1 for sections in overlapped) for key in keys}}
+    mixed = [sections for sections in overlapped if len(sections) > 1]
+    keys = sorted({key for document in documents.values() for section in document.sections
+                   for key, value in section.metadata.items() if value != document.metadata.get(key)})
+    values = {key: [{json.dumps(section.metadata.get(key)) for section in sections} for sections in mixed]
+              for key in keys}
+    return {"mixed_passages": len(mixed),
+            "mixed_by": {key: sum(len(found) > 1 for found in values[key]) for key in keys}}
 
 
 def median(ordered: Sequence[int]) -> Any:
@@ -951,9 +1184,9 @@ def sha256(data: bytes) -> str:
     return digest(data).hexdigest()
 
 
-def describe_case(case: Case) -> Dict[str, Any]:
-    documents = [{"id": document.id, "words": len(document.starts), "sha256": sha256(document.text.encode("utf-8"))}
-                 for document in case.documents.values()]
+def describe_case(case: Case) -> Tree:
+    documents = [{"id": document.id, "words": len(document.starts),
+                  "sha256": sha256(document.text.encode("utf-8"))} for document in case.documents.values()]
     return {
         "file": case.file, "sha256": case.sha256, "title": case.title,
         "words": sum(document["words"] for document in documents),
@@ -964,197 +1197,197 @@ def describe_case(case: Case) -> Dict[str, Any]:
     }
 
 
-def describe_outcome(documents: Mapping[str, Document], slice_text: Callable[..., str], question: Question, outcome: Outcome) -> Dict[str, Any]:
+def describe_settings(settings: Settings) -> Tree:
+    return {"filters": settings.filters, "top_k": settings.top_k, "budget_words": settings.budget_words,
+            "tokenizer": TOKENIZER, "stop_words": list(settings.stop_words),
+            "index_titles": settings.index_titles}
+
+
+def describe_outcomes(case: Case, outcomes: Sequence[Outcome]) -> List[Tree]:
+    """The questions of the report; passages that several find are sliced once."""
+    slice_text = lru_cache(None)(lambda *passage: text_of(case.documents, *passage))
+    return [describe_outcome(case, question, outcome, slice_text)
+            for question, outcome in zip(case.questions, outcomes)]
+
+
+def describe_outcome(case: Case, question: Question, outcome: Outcome,
+                     slice_text: Callable[..., str]) -> Tree:
     """A question of the report: what was searched, found and sent, and the verdict on each fact."""
+    sent = outcome.sent
     facts = [describe_verdict(verdict) for verdict in outcome.verdicts]
     return {
-        "id": question.id, "text": question.text, "answerable": question.answerable, **({"set": question.set} if question.set else {}),
+        "id": question.id, "text": question.text, "answerable": question.answerable,
+        **({"set": question.set} if question.set else {}),
         "filters": question.filters, "per_document": question.per_document,
-        "terms": outcome.terms and [{"term": term, "passages": passages} for term, passages in outcome.terms],
-        "query": outcome.query,
-        "no_hits": outcome.no_hits,
-        "hits_before_budget": outcome.hits and [describe_hit(documents, hit, slice_text) for hit in outcome.hits],
-        "context": [describe_kept(hit, span, slice_text) for hit, span in zip(outcome.context, outcome.kept)],
-        "words_sent": sum(hit.kept for hit in outcome.context),
-        "redundant_words": redundant_words(outcome.kept),
+        "terms": sent.terms and [{"term": term, "passages": passages} for term, passages in sent.terms],
+        "query": sent.terms and make_query(term for term, _ in sent.terms),
+        "no_hits": sent.no_hits,
+        "hits_before_budget": sent.hits and [describe_hit(case, hit, slice_text) for hit in sent.hits],
+        "context": [describe_kept(hit, span, slice_text) for hit, span in zip(sent.context, outcome.spans)],
+        "words_sent": sum(hit.kept_words for hit in sent.context),
+        "redundant_words": redundant_words(outcome.spans),
         "facts": facts,
         "all_required_covered": is_complete(question, [fact["covered"] for fact in facts]),
+        "needed": outcome.needed,
     }
 
 
-def describe_hit(documents: Mapping[str, Document], hit: Hit, slice_text: Callable[..., str]) -> Dict[str, Any]:
+def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Tree:
     passage = hit.passage
-    return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words, "heading_words": passage.heading_words,
-            "lead_words": passage.lead, "kept_words": hit.kept, "score": hit.score and round(hit.score, 9),
-            "sections": [section.title for section in sections_of(documents[passage.span.document], passage)], "text": slice_text(passage)}
+    sections = sections_of(case.documents[passage.span.document], passage)
+    return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words,
+            "heading_words": heading_words(passage), "lead_words": lead_words(passage),
+            "kept_words": hit.kept_words, "score": hit.score and round(hit.score, 9),
+            "terms": describe_terms(hit.terms), "sections": [section.title for section in sections],
+            "text": slice_text(passage)}
 
 
-def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Dict[str, Any]:
-    return {"rank": hit.rank, "passage": hit.passage.id, **span._asdict(), "words": hit.kept,
-            "heading_words": min(hit.kept, hit.passage.heading_words), "lead_words": min(hit.kept, hit.passage.lead), "truncated": hit.kept < hit.passage.words,
-            "text": slice_text(hit.passage, hit.kept)}
+def describe_terms(terms: Optional[Iterable[Tuple[str, int, float]]]) -> Optional[List[Tree]]:
+    """The terms of a question that a passage holds: how many times, and the part of its score."""
+    return terms and [{"term": term, "times": times, "part": round(part, 9)} for term, times, part in terms]
 
 
-def describe_verdict(verdict: Verdict) -> Dict[str, Any]:
+def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Tree:
+    passage, words = hit.passage, hit.kept_words
+    return {"rank": hit.rank, "passage": passage.id, **span._asdict(), "words": words,
+            "heading_words": min(words, heading_words(passage)),
+            "lead_words": min(words, lead_words(passage)), "truncated": words < passage.words,
+            "text": slice_text(passage, words)}
+
+
+def describe_verdict(verdict: Verdict) -> Tree:
     """The figures of the quote that speaks for a fact and, when it has alternatives, those of each."""
     described = {"id": verdict.fact.id, **describe_attempt(verdict.chosen)}
     if verdict.fact.several:
         described["alternatives"] = [describe_attempt(attempt) for attempt in verdict.attempts]
-        described["covered_by"] = verdict.attempts.index(verdict.chosen) if verdict.chosen.loss is None else None
+        described["covered_by"] = None if verdict.chosen.loss else verdict.attempts.index(verdict.chosen)
     return described
 
 
-def describe_attempt(attempt: Attempt) -> Dict[str, Any]:
-    quote, words = attempt.quote, size([attempt.quote.span])
-    return {"document": quote.span.document, "quote": quote.text, "start": quote.span.start, "end": quote.span.end,
-            "words": words, "words_covered": words - attempt.missing, "covered": attempt.loss is None, "loss": attempt.loss}
+def describe_attempt(attempt: Attempt) -> Tree:
+    span, words = attempt.quote.span, size([attempt.quote.span])
+    return {"document": span.document, "quote": attempt.quote.text, "start": span.start, "end": span.end,
+            "words": words, "words_covered": words - attempt.missing, "covered": attempt.loss is None,
+            "loss": attempt.loss}
 
 
-def compare_variants(one: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
-    """Complete contexts of one against incomplete ones of the other, over the answerable questions that both hold.
+# --- 9. Table: a report to eighty columns ---------------------------------------------------------
 
-    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses; 1 when all tie.
-    """
-    theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
-    pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
-             if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
-    wins, losses = pairs.count((True, False)), pairs.count((False, True))
-    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses, "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
-
-
-def sign_test(wins: int, losses: int) -> float:
-    """Two-sided p, exact but for the last rounding."""
-    trials, ways, tail = wins + losses, 1, 0
-    for successes in range(min(wins, losses) + 1):
-        tail += ways
-        ways = ways * (trials - successes) // (successes + 1)
-    return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
-
-
-encode = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
-    """(opening, closing, [(label, item)]) of what is unfolded: an object that holds objects or lists, a list of objects."""
-    if isinstance(value, dict):
-        for item in value.values():
-            if item and isinstance(item, (dict, list)):
-                return "{", "}", [(encode(key) + ": ", item) for key, item in value.items()]
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[", "]", [("", item) for item in value]
-    return None
-
-
-def unfold(value: Any, indent: str) -> str:
-    """JSON with a line for each item; what holds plain values stays on one, by Python's fast encoder, which cannot indent."""
-    parts = members(value)
-    if not parts:
-        return encode(value)
-    (opening, closing, items), deeper = parts, indent + "  "
-    return opening + deeper + ("," + deeper).join([label + unfold(item, deeper) for label, item in items]) + indent + closing
-
-
-def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
-    """The JSON text of a report, in pieces no larger than a question."""
-    parts = members(value) if len(indent) < 8 else None
-    if not parts:
-        yield unfold(value, indent)
-        return
-    opening, closing, items = parts
-    for label, item in items:
-        yield opening + indent + "  " + label
-        yield from render_json(item, indent + "  ")
-        opening = ","
-    yield indent + closing
-
-
-# --- 8. Table: a report to eighty columns ---------------------------------------------------------
-
+LISTED_LOSSES = 12       # under the table
 TABLE_HEAD = """\
 variante                passages     mots contextes    faits     mots       mots
                                   indexés  complets couverts  envoyés redondants"""
 TABLE_LINE = "{:<23}{:>9}{:>9}{:>10}{:>9}{:>9}{:>11}"
 
 
-def format_table(report: Mapping[str, Any]) -> str:
+def format_table(report: Tree) -> str:
     """The result table, at most 80 columns wide, ending with a line break."""
     case, settings = report["case"], report["settings"]
-    lines = [clip(" · ".join(filter(None, ["Atelier " + report["atelier"], case["file"], case["title"]]))),
-             "{}, {}, {} dont {} avec réponse, {}".format(
-                 counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(case["questions"], "question"),
-                 case["answerable_questions"], counted(case["facts"], "fait")),
-             "", TABLE_HEAD, "-" * 80]
-    lines += [format_line(variant["id"], variant["summary"]) for variant in report["variants"]]
-    lines += ["", *format_recall(report["variants"], settings["top_k"]), "", *format_losses(report["variants"]),
-              *format_comparisons(report["comparisons"]), "",
-              clip("Signature : atelier {}, cas {}, top_k {}, budget {}".format(
-                  report["atelier"], case["sha256"][:12], settings["top_k"], counted(settings["budget_words"], "mot")))]
-    return "\n".join(lines) + "\n"
+    title = " · ".join(filter(None, ["Atelier " + report["atelier"], case["file"], case["title"]]))
+    signature = "Signature : atelier {}, cas {}, top_k {}, budget {}".format(
+        report["atelier"], case["sha256"][:12], settings["top_k"], counted(settings["budget_words"], "mot"))
+    return "\n".join([
+        clip(title), describe_size(case), "", TABLE_HEAD, "-" * 80,
+        *[format_line(variant["id"], variant["summary"]) for variant in report["variants"]], "",
+        *format_recall(report["variants"], settings["top_k"]), "",
+        *format_losses(report["variants"]), "",
+        *(format_comparisons(report["comparisons"]) if report["comparisons"] else []),
+        clip(signature)]) + "\n"
 
 
-def format_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> List[str]:
-    """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
-    told = [each for each in comparisons if each["p"] <= SIGNIFICANT]
-    if not comparisons:
-        return []
-    if not told:
-        return ["", "Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
-            decimal(min(each["p"] for each in comparisons), 3))]
-    return ["", "Test des signes : seules ces paires sont départagées"] + [
-        "  " + clip("{} contre {} : {} à {}, p = {}".format(*each["variants"], each["wins"], each["losses"], decimal(each["p"], 4)), 78)
-        for each in told[:LISTED_LOSSES]] + (["  et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES)] if len(told) > LISTED_LOSSES else [])
+def describe_size(case: Tree) -> str:
+    """`432 mots, 3 documents, 6 questions dont 5 avec réponse, 10 faits`."""
+    return "{}, {}, {} dont {} avec réponse, {}".format(
+        counted(case["words"], "mot"), counted(len(case["documents"]), "document"),
+        counted(case["questions"], "question"), case["answerable_questions"], counted(case["facts"], "fait"))
 
 
-def format_line(id: str, summary: Mapping[str, Any]) -> str:
+def format_line(name: str, summary: Tree) -> str:
     """A variant's line of the result table."""
     unknown = "-"
     return TABLE_LINE.format(
-        clip(id, 22), summary["passages_indexed"] or unknown, summary["words_indexed"] or unknown,
-        "{}/{}".format(summary["complete_contexts"], summary["answerable_questions"]),
-        "{}/{}".format(summary["facts_covered"], summary["facts_required"]), summary["words_sent"], summary["redundant_words"])
+        clip(name, 22), summary["passages_indexed"] or unknown, summary["words_indexed"] or unknown,
+        "{complete_contexts}/{answerable_questions}".format(**summary),
+        "{facts_covered}/{facts_required}".format(**summary),
+        summary["words_sent"], summary["redundant_words"])
 
 
-def format_recall(variants: Sequence[Mapping[str, Any]], top_k: int) -> List[str]:
+def format_recall(variants: Sequence[Tree], top_k: int) -> List[str]:
     """Recall by proof at a few k, its ceiling, and how many passages mix sections when some do."""
-    ranks = sorted({1, 2, 4, top_k} & set(range(1, top_k + 1)))
     mixed = any(variant["summary"]["mixed_passages"] for variant in variants)
-    lines = ["{:<23}{}{:>18}{}".format("rappel par preuve", "".join("{:>9}".format("k = {}".format(k)) for k in ranks), "d'un seul tenant",
-                                       "{:>10}".format("à cheval") if mixed else "")]
+    ranks = sorted({k for k in ((1, 4, top_k) if mixed and top_k > 4 else (1, 2, 4, top_k)) if k <= top_k})
+    lines = ["{:<23}{}{:>18}{}".format(
+        "rappel par preuve", "".join("{:>9}".format("k = {}".format(k)) for k in ranks), "d'un seul tenant",
+        "{:>10}".format("à cheval") if mixed else "")]
     for variant in variants:
-        summary, recall = variant["summary"], variant["summary"]["recall_at"] or []
+        summary, recall = variant["summary"], variant["summary"]["recall_at"]
+        shares = [decimal(recall[min(k, len(recall)) - 1], 3) if recall else "-" for k in ranks]
+        whole, over = summary["facts_whole"], summary["mixed_passages"]
         lines.append("{:<23}{}{:>18}{}".format(
-            clip(variant["id"], 22), "".join("{:>9}".format(decimal(recall[k - 1], 3) if recall else "-") for k in ranks),
-            "-" if summary["facts_whole"] is None else "{}/{}".format(summary["facts_whole"], summary["facts_required"]),
-            "{:>10}".format("-" if summary["mixed_passages"] is None else summary["mixed_passages"]) if mixed else ""))
+            clip(variant["id"], 22), "".join("{:>9}".format(share) for share in shares),
+            "-" if whole is None else "{}/{}".format(whole, summary["facts_required"]),
+            "{:>10}".format("-" if over is None else over) if mixed else ""))
     return lines
 
 
-def format_losses(variants: Sequence[Mapping[str, Any]]) -> List[str]:
-    """A line for each lost proof, or, when they are many, a line for each variant and stage."""
+def format_losses(variants: Sequence[Tree]) -> List[str]:
+    """Two lines for each lost proof or, when they are many, a line for each variant and stage."""
     lost = [(variant["id"], question["id"], fact) for variant in variants for question in variant["questions"]
             for fact in question["facts"] if fact["loss"]]
     if not lost:
-        return ["Aucune preuve perdue."] if any(variant["summary"]["facts_required"] for variant in variants) else ["Aucune preuve exigée."]
+        required = any(variant["summary"]["facts_required"] for variant in variants)
+        return ["Aucune preuve perdue." if required else "Aucune preuve exigée."]
     if len(lost) > LISTED_LOSSES:
         return ["Preuves perdues (une à une dans le rapport : --output FICHIER)"] + [
-            "  {:<22}{:>6}  {}".format(clip(variant["id"], 21), variant["summary"]["losses"][stage.id], stage.label)
-            for variant in variants for stage in STAGE.values() if stage.id in variant["summary"]["losses"]]
-    return ["Preuves perdues"] + [
-        line for variant, question, fact in lost
-        for line in ("  " + clip("{} · {} · {}".format(clip(variant, 24), clip(question, 24), fact["id"]), 78),
-                     "    " + clip("{} : {}".format(STAGE[fact["loss"]["stage"]].label, detail_of(fact["loss"])), 76))]
+            "  {:<22}{:>6}  {}".format(clip(variant["id"], 21), number, STAGE[stage].label)
+            for variant in variants for stage, number in variant["summary"]["losses"].items()]
+    lines = ["Preuves perdues"]
+    for variant, question, fact in lost:
+        where = "{} · {} · {}".format(clip(variant, 24), clip(question, 24), fact["id"])
+        why = "{} : {}".format(STAGE[fact["loss"]["stage"]].label, detail_of(fact["loss"]))
+        lines += ["  " + clip(where, 78), "    " + clip(why, 76)]
+    return lines
 
 
-def detail_of(loss: Mapping[str, Any]) -> str:
+def detail_of(loss: Tree) -> str:
     """What a loss carries, in French: `regles#0002, rang 2, 22 mots de trop`."""
-    words = {
-        "filter": ", ".join("{} = {}".format(key, value) for key, value in loss.get("filter", {}).items()),
+    return STAGE[loss["stage"]].detail.format(**{**loss, **words_of(loss)})
+
+
+def advice_of(loss: Tree) -> str:
+    """What to try next, in French; what the loss carries may change it."""
+    stage, words = STAGE[loss["stage"]], words_of(loss)
+    carried = [advice for sign, advice in stage.special.items()
+               if loss.get(sign) or loss.get("limit") == sign or sign == "near" and words["near"]]
+    return [*carried, stage.advice][0].format(**{**loss, **words})
+
+
+def words_of(loss: Tree) -> Dict[str, str]:
+    """The members of a loss that a sentence tells in words."""
+    pieces = [(piece["passage"], rank_in_words(piece["rank"])) for piece in loss.get("pieces", ())]
+    near = dict.fromkeys("{} / {}".format(*pair) for place in loss.get("places", ()) for pair in place["near"] or ())
+    return {
+        "filter": ", ".join("{} = {} (demandé : {})".format(key, plain(sides["found"]), plain(sides["wanted"]))
+                            for key, sides in loss.get("filter", {}).items()),
         "missing": ", ".join("mots {} à {}".format(start, end - 1) for start, end in loss.get("missing", ())),
-        "pieces": " + ".join("{} ({})".format(piece["passage"], "rang {}".format(piece["rank"]) if piece["rank"] else "sans rang")
-                             for piece in loss.get("pieces", ())),
+        "near": ", ".join(near),
+        "pieces": " + ".join("{} ({})".format(*piece) for piece in pieces),
         "words_over": counted(loss["words_over"], "mot") if loss.get("words_over") else "des mots",
     }
-    return STAGE[loss["stage"]].detail.format(**{**loss, **words})
+
+
+def rank_in_words(rank: Optional[int]) -> str:
+    return "rang {}".format(rank) if rank else "sans rang"
+
+
+def plain(value: Any) -> str:
+    """A metadata value, or a condition, as a sentence tells it."""
+    if isinstance(value, dict):
+        signs = {"gte": ">= {}", "lte": "<= {}", "in": "l'un de {}"}
+        return " et ".join(signs[operator].format(plain(bound)) for operator, bound in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "absent" if value is None else str(value)
 
 
 def clip(text: str, width: int = 80) -> str:
@@ -1165,9 +1398,9 @@ def clip(text: str, width: int = 80) -> str:
 
 def counted(number: int, noun: str) -> str:
     """`1 mot`, `22 mots`; a noun of several words takes the mark on each: `fait couvert`."""
-    if number < 2:
-        return "{} {}".format(number, noun)
-    return "{} {}".format(number, " ".join(word + ("" if word.endswith(("s", "x")) else "s") for word in noun.split()))
+    if number > 1:
+        noun = " ".join(word + ("" if word.endswith(("s", "x")) else "s") for word in noun.split())
+    return "{} {}".format(number, noun)
 
 
 def decimal(number: float, digits: int) -> str:
@@ -1175,10 +1408,11 @@ def decimal(number: float, digits: int) -> str:
     return "{:.{}f}".format(number, digits).replace(".", ",")
 
 
-# --- 9. Reading a case: bytes to Case -------------------------------------------------------------
+# --- 10. Reading a case: bytes to Case ------------------------------------------------------------
+# Shape first (JSON, keys, types), then meaning (ids, references, quotes); all the faults of a file are told.
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
-MAX_DEPTH = 50           # of nesting in a case file; the format needs 5
+MAX_DEPTH = 50           # of nesting in a file; the formats need 10
 MAX_DIGITS = 15          # of an integer: beyond, other JSON readers lose digits
 LISTED_FAULTS = 100      # of one file
 
@@ -1188,63 +1422,79 @@ class Faults:
 
     def __init__(self, file: str):
         self.file = file
-        self.sentences: List[str] = []
+        self.told: Dict[str, Optional[Tuple[str, Iterable[str]]]] = {}  # sentences, and what mends them
 
-    def add(self, place: str, problem: str) -> None:
-        self.sentences.append(" : ".join(part for part in (self.file, place, problem) if part))
+    def add(self, place: str, problem: str, value: str = "", known: Optional[Iterable[str]] = None) -> None:
+        """Tell a problem at a place; known are the names among which value was probably meant."""
+        sentence = " : ".join(part for part in (self.file, place, problem) if part)
+        self.told.setdefault(sentence, None if known is None else (value, known))
 
     def extend(self, place: str, error: AtelierError) -> None:
-        """Add the sentences of an error that knows neither file nor place."""
+        """Tell the sentences of an error that knows neither file nor place."""
         for sentence in error.sentences:
             self.add(place, sentence)
 
     def check(self) -> None:
         """Raise AtelierError when there is at least one fault; beyond LISTED_FAULTS they are counted."""
-        told = list(dict.fromkeys(self.sentences))
-        if told:
-            more = ["{} : et {}.".format(self.file, counted(len(told) - LISTED_FAULTS, "autre faute"))] if len(told) > LISTED_FAULTS else []
-            raise AtelierError(*told[:LISTED_FAULTS], *more)
+        sentences = [sentence + (" " + suggestion(*meant) if meant else "")
+                     for sentence, meant in islice(self.told.items(), LISTED_FAULTS)]
+        if len(self.told) > LISTED_FAULTS:
+            sentences.append("{} : et {}.".format(
+                self.file, counted(len(self.told) - LISTED_FAULTS, "autre faute")))
+        if sentences:
+            raise AtelierError(*sentences)
 
 
-def shown(value: Any) -> str:
-    """A value as an error message quotes it: on one line, at most 80 characters."""
-    if isinstance(value, str):
-        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
-    if isinstance(value, Unreadable):
-        return "une valeur illisible"
-    if isinstance(value, dict) or isinstance(value, list) and any(isinstance(each, (dict, list, Unreadable)) for each in value):
-        return "un objet" if isinstance(value, dict) else "une liste"
-    return clip(json.dumps(value, ensure_ascii=False))
-
-
-def suggestion(value: str, known: Iterable[str]) -> str:
-    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
-    from difflib import get_close_matches
-    names = list(known)
-    near = get_close_matches(value, names, 1)
-    if near:
-        return "Vouliez-vous dire {} ?".format(shown(near[0]))
-    return "Possibles : {}{}.".format(", ".join(names[:12]), "…" if len(names) > 12 else "") if names else "Rien n'est admis ici."
-
-
-class Unreadable(namedtuple("Unreadable", "problem")):
-    """Stands in the parsed tree for a value that JSON readers accept and this one refuses; problem is French."""
-    __slots__ = ()
+Unreadable = record("Unreadable", "problem", """
+    Stands in the parsed tree for a value that JSON readers accept and this one refuses, in French.""")
 
 
 class RepeatedKeys(dict):
     """An object of the file that gives some keys twice."""
-    names: Tuple[str, ...] = ()
+    names: Sequence[str] = ()
+
+
+class Found(dict):
+    """The sound members of an object; place is where it stands, given all its names, sound or not."""
+    place = ""
+    given: Iterable[str] = ()
+
+
+BINARIES = ((b"%PDF", "un PDF"), (b"PK\x03\x04", "un .docx ou une archive"), (b"\xd0\xcf\x11\xe0", "un .doc"))
 
 
 def decode(data: bytes) -> str:
     """UTF-8 text, without its BOM; AtelierError (a sentence without file) names the first bad byte."""
+    for beginning, kind in BINARIES:
+        if data.startswith(beginning):
+            raise AtelierError("c'est {} ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind))
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8.".format(
-            error.start, data[error.start], data.count(b"\n", 0, error.start) + 1)) from None
+        line = data.count(b"\n", 0, error.start) + 1
+        raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; "
+                           "enregistrez en UTF-8.".format(error.start, data[error.start], line)) from None
     return text[1:] if text.startswith("\ufeff") else text
+
+
+def read_members(pairs: Filters) -> Tree:
+    """An object of a JSON text."""
+    tree = RepeatedKeys(pairs)
+    if len(tree) == len(pairs):
+        return dict(pairs)
+    tree.names = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
+    return tree
+
+
+def read_integer(digits: str) -> Any:
+    if len(digits) > MAX_DIGITS:
+        return Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
+    return int(digits)
+
+
+def read_float(digits: str) -> Any:
+    number = float(digits)
+    return number if abs(number) != float("inf") else Unreadable("nombre démesuré ({})".format(digits[:20]))
 
 
 def parse_json(text: str) -> Any:
@@ -1252,149 +1502,204 @@ def parse_json(text: str) -> Any:
 
     Raises AtelierError (a sentence without file) when the text is no JSON.
     """
-    def read_object(pairs):
-        tree = RepeatedKeys(pairs)
-        if len(tree) == len(pairs):
-            return dict(pairs)
-        keys = [key for key, _ in pairs]
-        tree.names = tuple(dict.fromkeys(key for key in keys if keys.count(key) > 1))
-        return tree
-
-    def read_integer(digits):
-        return int(digits) if len(digits) <= MAX_DIGITS else Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
-
-    def read_float(digits):
-        number = float(digits)
-        return number if abs(number) != float("inf") else Unreadable("nombre démesuré ({})".format(digits[:20]))
-
-    def read_constant(name):
-        return Unreadable("{} n'est pas un nombre JSON".format(name))
-
     try:
-        return json.loads(text, object_pairs_hook=read_object, parse_int=read_integer, parse_float=read_float,
-                          parse_constant=read_constant)
+        return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer,
+                          parse_float=read_float, parse_constant=lambda name: Unreadable(
+                              "{} n'est pas un nombre JSON".format(name)))
     except RecursionError:
-        raise AtelierError("imbrication démesurée de listes ou d'objets ; le format n'en demande que cinq niveaux.") from None
+        raise AtelierError("imbrication démesurée de listes ou d'objets ; "
+                           "le format n'en demande que cinq niveaux.") from None
     except json.JSONDecodeError as error:
         raise AtelierError(explain_json(error)) from None
 
 
 def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
-    """Report what no value of the file may hold, wherever it stands under a place."""
-    stack = [(place and place + " : ", tree, 0)]
+    """Tell what no value of a file may hold, wherever it stands under a place."""
+    stack = [(place, place and " : ", tree, 0)]
     while stack:
-        place, value, depth = stack.pop()
+        place, joint, value, depth = stack.pop()
         if isinstance(value, Unreadable):
             faults.add(place, value.problem + ". Corrigez la valeur.")
         elif isinstance(value, str):
             check_characters(value, place, faults)
         elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
-            faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(MAX_DEPTH))
+            faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(
+                MAX_DEPTH))
         elif isinstance(value, dict):
             for name in getattr(value, "names", ()):
-                faults.add(place.replace(" : ", ""), "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
-            for key in value:
-                check_characters(key, place, faults)
-            stack += reversed([(key if not place else place + key if place.endswith(" : ") else "{}.{}".format(place, key), item, depth + 1)
-                               for key, item in value.items()])
+                faults.add(place, "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
+            for name in value:
+                check_characters(name, place, faults)
+            stack += [(place + joint + name, ".", item, depth + 1)
+                      for name, item in reversed(list(value.items()))]
         elif isinstance(value, list):
-            stack += reversed([("{}[{}]".format(place, number), item, depth + 1) for number, item in enumerate(value)])
+            joint = joint.replace(".", "")
+            stack += [("{}{}[{}]".format(place, joint, number), ".", value[number], depth + 1)
+                      for number in reversed(range(len(value)))]
 
 
 def check_characters(text: str, place: str, faults: Faults) -> None:
-    """Report the first control character or lone surrogate of a text, with its position."""
+    """Tell the first control character or lone surrogate of a text, with its position."""
     match = CONTROL.search(text)
     if match:
         code = ord(match.group())
+        what = "moitié de paire UTF-16 isolée" if code >= 0xD800 else "caractère de contrôle"
+        mend = ("le texte semble mal décodé, réenregistrez-le en UTF-8" if 0x80 <= code < 0xA0
+                else "supprimez ce caractère")
         faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(
-            "moitié de paire UTF-16 isolée" if code >= 0xD800 else "caractère de contrôle", code, match.start(),
-            "le texte semble mal décodé, réenregistrez-le en UTF-8" if 0x80 <= code < 0xA0 else "supprimez ce caractère"))
+            what, code, match.start(), mend))
 
 
-def is_integer(value: Any) -> bool:
-    return type(value) is int
-
+# One table of what files may hold, and one walker.  A shape lists the members of an object, `name:kind`, or
+# `name!kind` for one that is required; `*` stands for all the others.  A kind is a line of KINDS (a plain value)
+# or of SHAPES (an object), `[kind]` (a list), `kind?` (or null).
 
 def is_metadata(value: Any) -> bool:
-    return isinstance(value, (str, int, float)) or isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, (str, int, float)) or isinstance(value, list) and all(
+        isinstance(item, str) for item in value)
 
 
-KINDS: Dict[str, Tuple[Callable[[Any], bool], str]] = {  # a type of value: its test, and the words for what is expected
-    "text": (lambda value: isinstance(value, str), "un texte entre guillemets"),
-    "filled": (lambda value: isinstance(value, str) and bool(value.strip()), "un texte non vide, entre guillemets"),
-    "count": (lambda value: is_integer(value) and value >= 1, "un entier d'au moins 1, sans guillemets"),
-    "position": (lambda value: is_integer(value) and value >= 0, "un entier positif ou nul, sans guillemets"),
+def is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_from(least: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and value >= least
+
+
+KINDS: Dict[str, Tuple[Callable[[Any], Any], str]] = {  # the test of a value, and what is expected, in French
+    "text": (is_text, "un texte entre guillemets"),
+    "filled": (lambda value: is_text(value) and value.strip(), "un texte non vide, entre guillemets"),
+    "count": (is_from(1), "un entier d'au moins 1, sans guillemets"),
+    "position": (is_from(0), "un entier positif ou nul, sans guillemets"),
     "flag": (lambda value: isinstance(value, bool), "true ou false"),
-    "texts": (lambda value: isinstance(value, list), "une liste de textes, entre crochets"),
+    "texts": (lambda value: isinstance(value, list) and all(map(is_text, value)),
+              "une liste de textes, entre crochets"),
     "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
     "list": (lambda value: isinstance(value, list), "une liste, entre crochets"),
     "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
-    "condition": (lambda value: is_metadata(value) or isinstance(value, dict), "une valeur, ou un objet de « gte », « lte » et « in »"),
-    "bound": (lambda value: kind_of(value) != "booléen" and isinstance(value, (str, int, float)), "un nombre ou une date ISO"),
-    "choices": (lambda value: isinstance(value, list) and value and all(isinstance(each, (str, int, float)) for each in value),
-                "une liste de valeurs, non vide"),
+    "condition": (lambda value: is_metadata(value) or isinstance(value, dict),
+                  "une valeur, ou un objet de « gte », « lte » et « in »"),
+    "bound": (lambda value: is_text(value) or is_number(value), "un nombre ou une date ISO"),
+    "choices": (lambda value: isinstance(value, list) and value and all(
+        isinstance(item, (str, int, float)) for item in value), "une liste de valeurs, non vide"),
+    "revision": (lambda value: value is None or type(value) is int or is_text(value),
+                 "un entier, un texte ou null"),
+    "stage": (lambda value: is_text(value) and value in STAGE, "une étape de perte"),
     "any": (lambda value: True, ""),
-    "revision": (lambda value: value is None or is_integer(value) or isinstance(value, str), "un entier, un texte ou null"),
 }
-CASE_KEYS = (Key("title", "text"), Key("description", "text"), Key("filters", "object"), Key("settings", "object"),
-             Key("variants", "list"), Key("documents", "list", True), Key("facts", "list", True), Key("questions", "list", True))
-SETTINGS_KEYS = (Key("top_k", "count"), Key("budget_words", "count"), Key("stop_words", "texts"), Key("index_titles", "flag"))
-DOCUMENT_KEYS = (Key("id", "filled", True), Key("title", "text"), Key("text", "filled"), Key("file", "filled"),
-                 Key("sections", "list"), Key("structure", "filled"))
-SECTION_KEYS = (Key("title", "text"), Key("text", "filled", True))
-QUOTE_KEYS = (Key("document", "filled", True), Key("quote", "filled", True), Key("start", "position"))
-FACT_KEYS = (Key("id", "filled", True),) + tuple(key._replace(required=False) for key in QUOTE_KEYS) + (Key("any_of", "list"),)
-VARIANT_KEYS = (Key("id", "filled", True), Key("unit", "filled", True), Key("question_filters", "flag"))
-QUESTION_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("answerable", "flag"), Key("required_facts", "texts"),
-                 Key("filters", "object"), Key("per_document", "count"), Key("set", "filled"))
+SHAPES = {
+    "case": "title:text description:text filters:filters settings:settings variants:[variant] "
+            "documents![document] facts![fact] questions![question]",
+    "settings": "top_k:count budget_words:count stop_words:texts index_titles:flag",
+    "filters": "*:condition",
+    "operators": "gte:bound lte:bound in:choices",
+    "variant": "id!filled unit!filled question_filters:flag *:any",
+    "document": "id!filled title:text text:filled file:filled sections:[section] structure:filled *:metadata",
+    "section": "title:text text!filled *:metadata",
+    "fact": "id!filled document:filled quote:filled start:position start_char:position "
+            "any_of:[quote]",
+    "quote": "document!filled quote!filled start:position start_char:position",
+    "question": "id!filled text!filled answerable:flag required_facts:texts filters:filters per_document:count "
+                "set:filled",
+    "register": "passages:[source] context:texts context_from:context_from claims![claim]",
+    "source": "id!filled revision:revision text!filled",
+    "claim": "id!filled text!filled citations![citation]",
+    "citation": "passage!filled revision:revision text!filled relation!filled",
+    "context_from": "report!filled variant!filled question!filled",
+    # an earlier report, as far as it is read again
+    "report": "case!case_report settings!object variants![variant_report] *:any",
+    "case_report": "sha256!text documents![document_report] *:any",
+    "document_report": "id!text sha256!text *:any",
+    "variant_report": "id!text chunking!object? question_filters!flag questions![question_report] *:any",
+    "question_report": "id!text text!text filters!object per_document!count? hits_before_budget![part_report]? "
+                       "context![part_report] facts![fact_report] *:any",
+    "part_report": "passage!text text!text *:any",
+    "fact_report": "id!text loss!loss_report? document!text quote!text start!position alternatives:[quote_report] "
+                   "*:any",
+    "quote_report": "document!text quote!text start!position *:any",
+    "loss_report": "stage!stage *:any",
+}
+UNSOUND = object()
 
 
-def read_object(value: Any, place: str, keys: Sequence[Key], faults: Faults, others: str = "") -> Dict[str, Any]:
-    """The sound members of an object; faults tells what is unknown, missing, or of the wrong type.
+def read_tree(data: bytes, shape: str, faults: Faults) -> Found:
+    """The sound members of the object that a JSON file holds; AtelierError at once when it is no JSON."""
+    try:
+        tree = parse_json(decode(data))
+    except AtelierError as error:
+        faults.extend("", error)
+        faults.check()
+    check_tree(tree, faults)
+    found = sound(tree, shape, "", faults)
+    return Found() if found is UNSOUND else found
 
-    others names the kind of the members that keys does not list, which are refused when it is empty.
-    """
-    if not fits(value, "object", place, faults):
-        return {}
-    kinds = {key.name: key.kind for key in keys}
-    sound = {}
+
+def sound(value: Any, kind: str, place: str, faults: Faults) -> Any:
+    """What a value holds of its kind, its objects as Found; UNSOUND, and a fault, when it is of another."""
+    if isinstance(value, Unreadable):
+        return UNSOUND  # told by check_tree
+    if kind.endswith("?"):
+        return None if value is None else sound(value, kind[:-1], place, faults)
+    plain = "list" if kind.startswith("[") else "object" if kind in SHAPES else kind
+    test, expected = KINDS[plain]
+    if not test(value):
+        if plain == "texts" and isinstance(value, list):
+            for number, item in enumerate(value):
+                sound(item, "text", "{}[{}]".format(place, number), faults)
+        else:
+            faults.add(place, "attendu : {} ; trouvé : {}.".format(expected, shown(value)))
+        return UNSOUND
+    if plain == "list" and kind != plain:
+        return sound_items(value, kind[1:-1], place, faults)
+    return value if plain == kind else sound_members(value, SHAPES[kind], place, faults)
+
+
+def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> List[Any]:
+    """The items of a list that are of a kind; an id that is already taken is told."""
+    found, taken = [], {}
+    for number, value in enumerate(items):
+        item = sound(value, kind, "{}[{}]".format(place, number), faults)
+        if item is UNSOUND:
+            continue
+        found.append(item)
+        if "id" in members_of(SHAPES.get(kind, "")) and "id" in item:
+            first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), item.place)
+            if first != item.place:
+                faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; "
+                                               "donnez-en un autre.".format(shown(item["id"]), first))
+    return found if found or not items else UNSOUND
+
+
+@lru_cache(None)
+def members_of(shape: str) -> Dict[str, Tuple[str, bool]]:
+    """{name: (kind, whether it is required)} of a shape."""
+    found = re.findall(r"(\S+?)([!:])(\S+)", shape)
+    return {name: (kind, mark == "!") for name, mark, kind in found}
+
+
+def sound_members(value: Tree, shape: str, place: str, faults: Faults) -> Found:
+    """The sound members of an object; what is unknown, missing, or of the wrong kind is told."""
+    members = members_of(shape)
+    found = Found()
+    found.place, found.given = place, frozenset(value)
     for name, item in value.items():
         where = "{}.{}".format(place, name if name.strip() else '""').lstrip(".")
-        if name not in kinds and not others:
-            faults.add(where, "clé inconnue. " + suggestion(name, kinds))
-        elif fits(item, kinds.get(name, others), where, faults):
-            sound[name] = item
-    for key in keys:
-        if key.required and key.name not in value:
-            faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(key.name)))
-    return sound
-
-
-def fits(value: Any, kind: str, place: str, faults: Faults) -> bool:
-    """Whether a value is of the kind; faults tells the first thing that is not."""
-    if isinstance(value, Unreadable):
-        return False  # told by check_tree
-    if kind == "texts" and isinstance(value, list):
-        return all([fits(item, "text", "{}[{}]".format(place, number), faults) for number, item in enumerate(value)])
-    test, expected = KINDS[kind]
-    if not test(value):
-        faults.add(place, "attendu : {} ; trouvé : {}.".format(expected, shown(value)))
-    return test(value)
-
-
-def read_list(tree: Mapping[str, Any], name: str, keys: Sequence[Key], faults: Faults,
-              others: str = "") -> List[Tuple[str, Any, Dict[str, Any]]]:
-    """The (place, raw value, sound members) of a list of objects that have an id; ids already taken are told."""
-    items, taken = [], {}
-    for number, value in enumerate(tree.get(name, ())):
-        place = "{}[{}]".format(name, number)
-        item = read_object(value, place, keys, faults, others)
-        if "id" in item:
-            first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), place)
-            if first != place:
-                faults.add(place + ".id", "identifiant {} déjà pris par {}.id ; donnez-en un autre.".format(shown(item["id"]), first))
-        items.append((place, value, item))
-    return items
+        kind, _ = members.get(name if name != "*" else "", members.get("*", ("", False)))
+        if not kind:
+            faults.add(where, "clé inconnue.", name, members)
+            continue
+        item = sound(item, kind, where, faults)
+        if item is not UNSOUND:
+            found[name] = item
+    for name, (_, required) in members.items():
+        if required and name not in value:
+            faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(name)))
+    return found
 
 
 def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
@@ -1403,156 +1708,194 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
     Raises AtelierError with all the faults of the file.
     """
     faults = Faults(name)
-    try:
-        tree = parse_json(decode(data))
-    except AtelierError as error:
-        raise AtelierError(*("{} : {}".format(name, sentence) for sentence in error.sentences)) from None
-    check_tree(tree, faults)
-    case = read_object(tree, "", CASE_KEYS, faults)
+    case = read_tree(data, "case", faults)
     documents = read_documents(case, read, faults)
+    columns = read_columns(all_owners(documents)) if documents and all(documents.values()) else None
     facts = read_facts(case, documents, faults)
-    questions = read_questions(case, facts, documents, faults)
-    settings = read_settings(case, documents, faults)
+    questions = read_questions(case, facts, columns, faults)
+    settings = read_settings(case, documents, columns, faults)
     variants = read_variants(case, documents, faults)
     faults.check()
-    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions, settings, variants)
+    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions,
+                settings, variants)
 
 
-def read_settings(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Settings:
+def other_members(found: Found, shape: str) -> Tree:
+    """The members of an object that its shape does not name: metadata."""
+    named = members_of(SHAPES[shape])
+    return {name: value for name, value in found.items() if name not in named}
+
+
+def read_settings(case: Found, documents: Documents, columns: Columns, faults: Faults) -> Settings:
     """The settings and filters of a case, over the defaults; filters that admit nothing are told."""
-    settings = read_object(case.get("settings", {}), "settings", SETTINGS_KEYS, faults)
-    filters = read_filters(case.get("filters", {}), "filters", documents, faults)
-    judged = judged_metadata(documents)
-    if filters and judged and not any(broken_filters(filters, metadata) == {} for metadata in judged):
-        alone = [key for key, wanted in filters.items() if all(broken_filters({key: wanted}, metadata) for metadata in judged)]
-        for key in alone:
-            faults.add("filters." + key, "aucun document n'a {} pour cette clé. Valeurs présentes : {}.".format(
-                shown(filters[key]), present_values(key, judged)))
+    filters = read_filters(case.get("filters", {}), "filters", columns, faults)
+    owners = all_owners(documents)
+    if filters and all(refused_by(filters.items(), [owner]) for owner in owners):
+        alone = [condition for condition in filters.items()
+                 if all(refused_by([condition], [owner]) for owner in owners)]
+        for key, wanted in alone:
+            faults.add("filters." + key, "aucun document n'a {} pour cette clé. "
+                                         "Valeurs présentes : {}.".format(shown(wanted), present_values(columns[key])))
         if not alone:
             faults.add("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
-    return DEFAULTS._replace(filters=filters, **{
-        key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()})
+    settings = {name: tuple(value) if isinstance(value, list) else value
+                for name, value in case.get("settings", {}).items()}
+    return DEFAULTS._replace(filters=filters, **settings)
 
 
-def read_variants(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Tuple[Variant, ...]:
+def read_variants(case: Found, documents: Documents, faults: Faults) -> Tuple[Variant, ...]:
     """The case's own variants, in place of the four fixed ones."""
     if case.get("variants") == []:
         faults.add("variants", "liste vide ; ôtez la clé pour les quatre variantes fixes.")
     variants = []
-    for place, value, item in read_list(case, "variants", VARIANT_KEYS, faults, others="any"):
+    for item in case.get("variants", ()):
         unit = item.get("unit")
         if unit not in UNITS:
             if unit:
-                faults.add(place + ".unit", "unité {} inconnue. {}".format(shown(unit), suggestion(unit, UNITS)))
+                faults.add(item.place + ".unit", "unité {} inconnue.".format(shown(unit)), unit, UNITS)
             continue
-        known = {key.name for key in VARIANT_KEYS}
-        keys, own = UNITS[unit].keys, {name: each for name, each in value.items() if name not in known}
-        given = read_object(own, place, keys, faults)
-        parameters = {key.name: given.get(key.name, key.default) for key in keys}
-        if {"size", "overlap"} <= set(given) and given["overlap"] >= given["size"]:
-            faults.add(place + ".overlap", "recouvrement {} pour une taille de {} ; il doit être plus petit.".format(
-                given["overlap"], given["size"]))
-        for id, document in documents.items() if unit == "sections" else ():
+        own = sound_members(other_members(item, "variant"), UNITS[unit].shape, item.place, faults)
+        parameters = {name: own.get(name, UNITS[unit].defaults.get(name)) for name in members_of(UNITS[unit].shape)}
+        if {"size", "overlap"} <= set(own) and own["overlap"] >= own["size"]:
+            faults.add(item.place + ".overlap", "recouvrement {overlap} pour une taille de {size} ; "
+                                                "il doit être plus petit.".format(**own))
+        for name, document in documents.items() if unit == "sections" else ():
             if document and not document.sections:
-                faults.add(place + ".unit", "{} {}.".format(shown(id), "n'a aucun article reconnu ; voyez ses titres" if document.structure else
-                                                            "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité"))
+                faults.add(item.place + ".unit", "{} {}.".format(shown(name), (
+                    "n'a aucun article reconnu ; voyez ses titres" if document.structure else
+                    "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité")))
         if "id" in item:
             variants.append(Variant(item["id"], unit, parameters, item.get("question_filters", True)))
     return tuple(variants) or VARIANTS
 
 
-OPERATOR_KEYS = (Key("gte", "bound"), Key("lte", "bound"), Key("in", "choices"))
+Column = record("Column", "values kinds undated", """
+    What the metadata hold under a key: values in order, their kinds, the first text that is no ISO date.""")
+
+
 ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 
 
-def judged_metadata(documents: Mapping[str, Optional[Document]]) -> List[Mapping[str, Any]]:
-    """What filters see: the metadata of each section, or of a document that has none."""
-    return [judged.metadata for document in documents.values() if document for judged in document.sections or [document]]
+def is_undated(value: Any) -> bool:
+    """Whether a value is a text that no ISO date is."""
+    return isinstance(value, str) and not ISO_DATE.fullmatch(value)
 
 
-def present_values(key: str, judged: Iterable[Mapping[str, Any]]) -> str:
-    """The first dozen values that a key takes, for the sentence that refuses another."""
-    values = dict.fromkeys(shown(value) for metadata in judged for value in each_value(metadata.get(key)))
-    return ", ".join(islice(values, 12)) + (", …" if len(values) > 12 else "")
+def all_owners(documents: Documents) -> List[Any]:
+    """All that filters judge: the sections, and the documents that have none."""
+    return [owner for document in documents.values() if document for owner in owners_of(document)]
 
 
-def read_filters(value: Any, place: str, documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Any]:
-    """The sound conditions of a filter; keys that no metadata have, and comparisons of unlike things, are told."""
-    filters, judged = {}, judged_metadata(documents)
-    for key, wanted in read_object(value, place, (), faults, others="condition").items():
+def present_values(column: Column) -> str:
+    """The first dozen values of a key, for the sentence that refuses another."""
+    return some(dict.fromkeys(map(shown, column.values)), 12)
+
+
+def read_columns(owners: Iterable[Any]) -> Dict[str, Column]:
+    """The metadata of all owners, by key."""
+    values: Dict[str, List[Any]] = {}
+    for owner in owners:
+        for key, found in owner.metadata.items():
+            values.setdefault(key, []).extend(values_of(found))
+    return {key: Column(found, set(map(kind_of, found)), next(filter(is_undated, found), None))
+            for key, found in values.items()}
+
+
+def read_filters(given: Tree, place: str, columns: Columns,
+                 faults: Faults) -> Tree:
+    """The sound conditions of a filter; keys that no metadata have, comparisons of unlike things, are told.
+
+    columns is None when some metadata could not be read: nothing is then said of them.
+    """
+    filters = {}
+    for key, wanted in given.items():
         where = "{}.{}".format(place, key)
-        if isinstance(wanted, dict) and (not wanted or len(read_object(wanted, where, OPERATOR_KEYS, faults)) < len(wanted)):
-            if not wanted:
-                faults.add(where, "condition vide ; donnez « gte », « lte » ou « in ».")
+        if isinstance(wanted, dict) and wanted != sound_members(wanted, SHAPES["operators"], where, faults):
             continue
-        found = [each for metadata in judged for each in each_value(metadata.get(key))]
-        bounds = [wanted] if not isinstance(wanted, dict) else [bound for name, bound in wanted.items() if name in ("gte", "lte")]
-        compared = bounds + (each_value(wanted.get("in")) if isinstance(wanted, dict) else [])
-        compared = [each for bound in compared for each in each_value(bound)]
-        unlike = [each for each in compared if found and kind_of(each) not in map(kind_of, found)]
-        dates = [each for each in bounds + found if isinstance(wanted, dict) and bounds and isinstance(each, str) and not ISO_DATE.fullmatch(each)]
-        if not found and judged:
-            known = dict.fromkeys(name for metadata in judged for name in metadata)
-            faults.add(where, "aucun document n'a cette clé parmi ses métadonnées. " + suggestion(key, known))
-        elif unlike:
-            faults.add(where, "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
-                shown(unlike[0]), kind_of(unlike[0]), present_values(key, judged)))
-        elif dates:
-            faults.add(where, "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
-                shown(dates[0]), "" if dates[0] in bounds else ", dans les documents,"))
-        elif isinstance(wanted, dict) and {"gte", "lte"} <= set(wanted) and wanted["gte"] > wanted["lte"]:
-            faults.add(where, "« gte » dépasse « lte » : rien ne peut convenir.")
-        elif judged:
+        problem = find_unlike(wanted, columns[key]) if columns and key in columns else ""
+        if wanted == {}:
+            faults.add(where, "condition vide ; donnez « gte », « lte » ou « in ».")
+        elif columns is None:
+            continue
+        elif key not in columns:
+            faults.add(where, "aucun document n'a cette clé parmi ses métadonnées.", key, columns)
+        elif problem:
+            faults.add(where, problem)
+        else:
             filters[key] = wanted
     return filters
 
 
-def read_documents(case: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Optional[Document]]:
+def find_unlike(wanted: Any, column: Column) -> str:
+    """What makes a condition meaningless beside the values of its key, in French; empty when it is sound."""
+    bounds = [wanted[name] for name in ("gte", "lte") if name in wanted] if isinstance(wanted, dict) else []
+    for value in bounds + values_of(wanted.get("in")) if isinstance(wanted, dict) else values_of(wanted):
+        if kind_of(value) not in column.kinds:
+            return "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
+                shown(value), kind_of(value), present_values(column))
+    undated = next(filter(is_undated, bounds), None)
+    if bounds and (undated or column.undated):
+        return "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
+            shown(undated or column.undated), "" if undated else ", dans les documents,")
+    if len(bounds) == 2 and kind_of(bounds[0]) != kind_of(bounds[1]):
+        return "« gte » et « lte » sont de natures différentes : rien ne peut convenir."
+    if len(bounds) == 2 and bounds[0] > bounds[1]:
+        return "« gte » dépasse « lte » : rien ne peut convenir."
+    return ""
+
+
+def read_documents(case: Found, read: Callable[[str], bytes], faults: Faults) -> Documents:
     """Documents by id; None stands for one whose text is not sound, so that its facts are not accused."""
-    documents: Dict[str, Optional[Document]] = {}
+    documents: Documents = {}
     if case.get("documents") == []:
         faults.add("documents", "liste vide ; donnez au moins un document.")
-    for place, value, item in read_list(case, "documents", DOCUMENT_KEYS, faults, others="metadata"):
-        known = {key.name for key in DOCUMENT_KEYS}
-        metadata = {key: each for key, each in item.items() if key not in known}
-        given = [key for key in ("text", "file", "sections") if isinstance(value, dict) and key in value]
+    for item in case.get("documents", ()):
+        given = [name for name in ("text", "file", "sections") if name in item.given]
         document = None
-        if isinstance(value, dict) and len(given) != 1:
-            faults.add(place, "il faut « text », « file » ou « sections », l'un des trois et un seul.")
+        if len(given) != 1:
+            faults.add(item.place, "il faut « text », « file » ou « sections », l'un des trois et un seul.")
         elif given == ["sections"]:
-            document = join_sections(place, item, metadata, faults)
-        elif given:
-            document = read_text(place, item, metadata, read, faults)
+            document = join_sections(item, faults)
+        else:
+            document = read_text(item, read, faults)
         if "id" in item:
-            documents.setdefault(item["id"], document)
+            documents[item["id"]] = None if item["id"] in documents else document
     return documents
 
 
-def join_sections(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], faults: Faults) -> Optional[Document]:
+def make_document(name: str, title: str, text: str, metadata: Tree,
+                  sections: Sequence[Section] = (), label: str = "") -> Document:
+    """A document (name is its id) with the characters at which its words begin and end."""
+    starts, ends = array("I"), array("I")
+    for match in WORD.finditer(text):
+        starts.append(match.start())
+        ends.append(match.end())
+    return Document(name, title, text, metadata, starts, ends, tuple(sections), label or title)
+
+
+def join_sections(item: Found, faults: Faults) -> Optional[Document]:
     """A document given as sections: their texts joined by a blank line; None when one is not sound."""
     if "structure" in item:
-        faults.add(place + ".structure", "sans objet avec « sections » ; ôtez-la.")
+        faults.add(item.place + ".structure", "sans objet avec « sections » ; ôtez-la.")
     if item.get("sections") == []:
-        faults.add(place + ".sections", "liste vide ; donnez au moins une section.")
-    sections, start = [], 0
-    for number, value in enumerate(item.get("sections", ())):
-        part = read_object(value, "{}.sections[{}]".format(place, number), SECTION_KEYS, faults, others="metadata")
-        own = {key: each for key, each in part.items() if key not in ("title", "text")}
-        sections.append((part.get("title", ""), own, start, part.get("text", "")))
-        start += len(part.get("text", "")) + 2
-    if not sections or not all(text for _, _, _, text in sections):
+        faults.add(item.place + ".sections", "liste vide ; donnez au moins une section.")
+    metadata, parts, start = other_members(item, "document"), item.get("sections", ()), 0
+    if not parts or not all("text" in part for part in parts):
         return None
-    text = "\n\n".join(text for _, _, _, text in sections)
-    return make_document(item.get("id", ""), item.get("title", ""), text, metadata, [
-        Section(title, {**metadata, **own}, start, start + len(part), ()) for title, own, start, part in sections])
+    sections = []
+    for part in parts:
+        own = {**metadata, **other_members(part, "section")}
+        sections.append(Section(part.get("title", ""), own, start, start + len(part["text"]), ()))
+        start += len(part["text"]) + 2
+    text = "\n\n".join(part["text"] for part in parts)
+    return make_document(item.get("id", ""), item.get("title", ""), text, metadata, sections)
 
 
-def read_text(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], read: Callable[[str], bytes],
-              faults: Faults) -> Optional[Document]:
+def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Optional[Document]:
     """A document given as `text` or `file`, with the sections of its structure; None when it is not sound."""
-    where, text, structure = place + ".text", item.get("text"), item.get("structure")
+    where, text, structure = item.place + ".text", item.get("text", ""), item.get("structure")
     if "file" in item:
-        where = "{}.file ({})".format(place, item["file"])
+        where = "{}.file ({})".format(item.place, item["file"])
         try:
             text = decode(read(item["file"]))
         except AtelierError as error:
@@ -1561,94 +1904,128 @@ def read_text(place: str, item: Mapping[str, Any], metadata: Mapping[str, Any], 
         check_characters(text, where, faults)
         if not text.strip():
             faults.add(where, "document vide ; donnez-lui un texte.")
-    if not text or not text.strip():
+    if not text.strip():
         return None
-    title, header, sections, label = item.get("title", ""), {}, [], ""
-    if structure in STRUCTURES:
-        try:
-            found, header, sections = STRUCTURES[structure](text)
-            title = title or found
-            label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
-        except AtelierError as error:
-            faults.extend(where, error)
-            return None
-    elif structure:
-        faults.add(place + ".structure", "structure {} inconnue. {}".format(shown(structure), suggestion(structure, STRUCTURES)))
+    if structure and structure not in STRUCTURES:
+        faults.add(item.place + ".structure", "structure {} inconnue.".format(shown(structure)), structure,
+                   STRUCTURES)
         return None
-    metadata = {**header, **metadata}
-    sections = [section._replace(metadata=metadata) for section in sections]
-    document = make_document(item.get("id", ""), title, text, metadata, sections, label)
+    try:
+        found, header, sections = STRUCTURES[structure](text) if structure else ("", {}, [])
+    except AtelierError as error:
+        faults.extend(where, error)
+        return None
+    title = item.get("title") or found
+    label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
+    metadata = {**header, **other_members(item, "document")}
+    document = make_document(item.get("id", ""), title, text, metadata,
+                             [section._replace(metadata=metadata) for section in sections], label)
     return document._replace(file=item.get("file", ""), structure=structure or "")
 
 
-def read_facts(case: Mapping[str, Any], documents: Mapping[str, Optional[Document]], faults: Faults) -> Dict[str, Optional[Fact]]:
+def read_facts(case: Found, documents: Documents, faults: Faults) -> Dict[str, Optional[Fact]]:
     """Facts by id; None stands for one whose quotes could not all be located."""
     facts: Dict[str, Optional[Fact]] = {}
     texts = FoldedTexts(documents)
-    for place, value, item in read_list(case, "facts", FACT_KEYS, faults):
-        several = isinstance(value, dict) and "any_of" in value
-        if several and {"document", "quote", "start"} & set(value):
-            faults.add(place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
-        if several and item.get("any_of") == []:
-            faults.add(place + ".any_of", "liste vide ; donnez au moins une citation.")
-        parts = [("{}.any_of[{}]".format(place, number), part) for number, part in enumerate(item.get("any_of", ()))] if several else [
-            (place, {key.name: value[key.name] for key in QUOTE_KEYS if key.name in value} if isinstance(value, dict) else {})]
-        quotes = [read_quote(*part, documents, texts, faults) for part in parts]
+    for item in case.get("facts", ()):
+        several = "any_of" in item.given
+        if several and {"document", "quote", "start", "start_char"} & item.given:
+            faults.add(item.place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
+        if item.get("any_of") == []:
+            faults.add(item.place + ".any_of", "liste vide ; donnez au moins une citation.")
+        for name in () if several else ("document", "quote"):
+            if name not in item.given:
+                faults.add(item.place, "la clé {} manque ; ajoutez-la.".format(shown(name)))
+        parts = item.get("any_of", ()) if several else [item]
+        quotes = [read_quote(part, documents, texts, faults) for part in parts]
         if "id" in item:
-            facts.setdefault(item["id"], Fact(item["id"], tuple(quotes), several) if quotes and all(quotes) else None)
+            sound_fact = bool(quotes) and all(quotes) and item["id"] not in facts
+            facts[item["id"]] = Fact(item["id"], tuple(quotes), several) if sound_fact else None
     return facts
 
 
-def read_quote(place: str, value: Any, documents: Mapping[str, Optional[Document]], texts: FoldedTexts, faults: Faults) -> Optional[Quote]:
+def read_quote(item: Found, documents: Documents, texts: FoldedTexts,
+               faults: Faults) -> Optional[Quote]:
     """A quote with its one place in its document; None, and a fault, when it has none."""
-    item = read_object(value, place, QUOTE_KEYS, faults)
     name, quote = item.get("document"), item.get("quote")
     if name is not None and documents and name not in documents:
-        faults.add(place + ".document", "document {} inconnu. {}".format(shown(name), suggestion(name, documents)))
-    elif quote and documents.get(name):
+        faults.add(item.place + ".document", "document {} inconnu.".format(shown(name)), name, documents)
+    elif {"start", "start_char"} <= set(item):
+        faults.add(item.place, "« start » compte des mots, « start_char » des caractères ; "
+                               "gardez l'un des deux.")
+    elif quote and documents.get(name) and {"start", "start_char"} & item.given <= set(item):
         try:
-            return Quote(quote, Span(name, *choose_place(quote, item.get("start"), name, texts)))
+            place = choose_place(quote, item.get("start"), name, texts, item.get("start_char"))
+            return Quote(quote, Span(name, *place))
         except AtelierError as error:
-            faults.add(place + ".quote", "{} {}".format(shown(quote), error))
+            faults.add(item.place + ".quote", "{} {}".format(shown(quote), error))
     return None
 
 
-def read_questions(case: Mapping[str, Any], facts: Mapping[str, Optional[Fact]], documents: Mapping[str, Optional[Document]],
+def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Columns,
                    faults: Faults) -> Tuple[Question, ...]:
     """The questions of a case; what they require must be known, and agree with their being answerable."""
     questions = []
-    for place, value, item in read_list(case, "questions", QUESTION_KEYS, faults):
+    for item in case.get("questions", ()):
         required, answerable = item.get("required_facts", []), item.get("answerable", True)
-        for number, fact in enumerate(required):
-            where = "{}.required_facts[{}]".format(place, number)
-            if "facts" in case and fact not in facts:
-                faults.add(where, "fait {} inconnu. {}".format(shown(fact), suggestion(fact, facts)))
-            elif fact in required[:number]:
-                faults.add(where, "fait {} exigé deux fois ; ôtez-en un.".format(shown(fact)))
-        if isinstance(value, dict) and value.get("answerable", True) is not answerable:
-            pass  # its type is wrong: what it means is unknown
-        elif answerable and not required and isinstance(value, dict) and value.get("required_facts", []) == []:
-            faults.add(place, "question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.")
-        elif not answerable and required:
-            faults.add(place, "question déclarée sans réponse, mais qui exige des faits ; ôtez les faits ou « answerable ».")
-        filters = read_filters(item.get("filters", {}), place + ".filters", documents, faults)
+        times = Counter(required)
+        for number, name in enumerate(required):
+            where = "{}.required_facts[{}]".format(item.place, number)
+            if "facts" in case and name not in facts:
+                faults.add(where, "fait {} inconnu.".format(shown(name)), name, facts)
+            elif times[name] > 1 and name in required[:number]:
+                faults.add(where, "fait {} exigé deux fois ; ôtez-en un.".format(shown(name)))
+        if any(name in item.given and name not in item for name in ("answerable", "required_facts")):
+            pass  # a type is wrong: what it means is unknown
+        elif answerable and not required:
+            faults.add(item.place, "question sans fait exigé ; listez-les dans « required_facts », "
+                                   "ou écrivez \"answerable\": false.")
+        elif required and not answerable:
+            faults.add(item.place, "question déclarée sans réponse, mais qui exige des faits ; "
+                                   "ôtez les faits ou « answerable ».")
+        filters = read_filters(item.get("filters", {}), item.place + ".filters", columns, faults)
         if {"id", "text"} <= set(item):
-            questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters, item.get("per_document"), item.get("set")))
+            questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters,
+                                      item.get("per_document"), item.get("set")))
     return tuple(questions)
 
 
 LISTED_PLACES = 10       # of an ambiguous quote
+NUMBER_GOES_ON = r"""    # around a limit that cuts a number in two
+    (?<=\d)[.,'/-]\d | (?<=\d[.,'/-])\d                                       # 2,5   1.500   1/3   1234-5
+    | (?<=\d)(?<!\d{4})[ ]\d{3}(?!\d) | (?<=\d[ ])(?<!\d{4}[ ])\d{3}(?!\d)    # 1 140
+    | (?<=[-−])(?<!\w[-−])\d                                                  # -5, but not A-5"""
 
 
-class Folded(namedtuple("Folded", "text starts")):
-    """A text whose runs of white space are one space; word i begins at character starts[i]."""
+class Folded(namedtuple("Folded", "text starts paragraphs")):
+    """A text as quotes are sought in it: composed, with one space between words.
+
+    Word i begins at character starts[i]; paragraphs are the characters at which one begins.
+    """
     __slots__ = ()
 
 
+def compose(text: str) -> str:
+    """A text in NFC, with straight apostrophes; its words are the text's own, one for one."""
+    return re.sub("[’ʼ]", "'", unicodedata.normalize("NFC", text))
+
+
+def fold_text(text: str) -> str:
+    """A text composed, with one space between its words."""
+    return " ".join(compose(text).split())
+
+
 def fold(text: str) -> Folded:
-    """A text with one space between its words."""
-    words = text.split()
-    return Folded(" ".join(words), array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]])))
+    """A text composed, with one space between its words, and where each begins."""
+    words, firsts = [], []
+    for paragraph in PARAGRAPH_BREAK.split(compose(text)):
+        firsts.append(len(words))
+        words += paragraph.split()
+    starts = array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]]))
+    return Folded(" ".join(words), starts, frozenset(starts[first] for first in firsts if first < len(words)))
+
+
+fold_document = lru_cache(maxsize=64)(fold)  # made once for the facts and the engines of a run
 
 
 class FoldedTexts(dict):
@@ -1659,8 +2036,38 @@ class FoldedTexts(dict):
         self.documents = documents
 
     def __missing__(self, name: str) -> Folded:
-        self[name] = fold(self.documents[name].text)
+        self[name] = fold_document(self.documents[name].text)
         return self[name]
+
+
+def characters_of(folded: Folded, document: Document, start: int, end: int) -> Tuple[int, int]:
+    """The (start, end) characters of a document where its folded text has characters start to end - 1."""
+    limits = []
+    for at, inside in ((start, start), (end, end - 1)):
+        word = bisect_right(folded.starts, inside) - 1
+        written = document.text[document.starts[word]:document.ends[word]]
+        limits.append(document.starts[word] + uncomposed(written, at - folded.starts[word]))
+    return limits[0], limits[1]
+
+
+def uncomposed(word: str, length: int) -> int:
+    """How many characters of a word the first `length` ones of its composed form come from."""
+    if unicodedata.is_normalized("NFC", word):
+        return length
+    low, high = 0, len(word)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if len(compose(word[:middle])) <= length else (low, middle - 1)
+    return low
+
+
+def folded_character(folded: Folded, document: Document, at: int) -> int:
+    """Where the folded text of a document has its character at, or the next one when that is a blank."""
+    word = bisect_right(document.ends, at)
+    if word == len(document.ends):
+        return len(folded.text)
+    first = document.starts[word]
+    return folded.starts[word] + len(compose(document.text[first:max(first, at)]))
 
 
 def is_mark(character: str) -> bool:
@@ -1668,8 +2075,9 @@ def is_mark(character: str) -> bool:
     return unicodedata.category(character)[0] == "M"
 
 
-def cuts_a_word(text: str, at: int) -> bool:
-    """Whether the limit before character at falls inside a word or a number."""
+def cuts_a_word(folded: Folded, at: int) -> bool:
+    """Whether the limit before character at falls inside a word, or a number of one paragraph."""
+    text = folded.text
     if not 0 < at < len(text):
         return False
     if is_mark(text[at]):
@@ -1677,62 +2085,90 @@ def cuts_a_word(text: str, at: int) -> bool:
     base = at - 1
     while base and is_mark(text[base]):
         base -= 1
-    left, right = text[max(0, at - 2):at], text[at:at + 2]
-    return bool(text[base].isalnum() and right[0].isalnum()
-                or re.fullmatch(r"\d[.,]", left) and right[0].isdigit()
-                or left[-1].isdigit() and re.fullmatch(r"[.,]\d", right))
+    if text[base].isalnum() and text[at].isalnum():
+        return True
+    return bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)) and not {at, at + 1} & folded.paragraphs
 
 
-def occurrences(quote: str, folded: Folded, first: int = 0) -> Iterator[Tuple[int, int]]:
-    """The (start, end) words that each whole occurrence of a quote touches, from word first on.
-
-    Occurrences inside one and the same word touch the same place: it is given once.
-    """
-    needle, last = " ".join(quote.split()), None
-    at = folded.text.find(needle, folded.starts[first]) if first < len(folded.starts) else -1
+def find_whole(quote: str, folded: Folded, at: int = 0) -> Iterator[Tuple[int, int]]:
+    """The (start, end) characters of each whole occurrence of a quote in a folded text, from one on."""
+    needle = fold_text(quote)
+    at = folded.text.find(needle, at)
     while at >= 0:
-        if not (cuts_a_word(folded.text, at) or cuts_a_word(folded.text, at + len(needle))):
-            place = bisect_right(folded.starts, at) - 1, bisect_left(folded.starts, at + len(needle))
-            if place != last:
-                yield place
-            last = place
+        if not (cuts_a_word(folded, at) or cuts_a_word(folded, at + len(needle))):
+            yield at, at + len(needle)
         at = folded.text.find(needle, at + 1)
 
 
-def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts) -> Tuple[int, int]:
-    """The (start, end) words of a quote in a document; AtelierError tells why it has no place, or which it may have."""
-    here = texts[name]
+def touched_words(folded: Folded, start: int, end: int) -> Tuple[int, int]:
+    """The (start, end) words that characters start to end - 1 of a folded text touch."""
+    return bisect_right(folded.starts, start) - 1, bisect_left(folded.starts, end)
+
+
+def occurrences(quote: str, folded: Folded) -> Iterator[Tuple[int, int]]:
+    """The (start, end) words that each whole occurrence of a quote touches; those inside one word are one."""
+    places = (touched_words(folded, *characters) for characters in find_whole(quote, folded))
+    return (place for place, _ in groupby(places))
+
+
+def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts,
+                 start_char: Optional[int] = None) -> Tuple[int, int]:
+    """The (start, end) words of a quote in a document: its one occurrence, or the one that is told.
+
+    start is the position of its first word, start_char that of its first character in the document's text.
+    Raises AtelierError, which tells why it has no place, or which it may have.
+    """
+    here, document = texts[name], texts.documents[name]
+    if start is not None or start_char is not None:
+        low = len(here.text) if start_char is None else folded_character(here, document, start_char)
+        low, high = [*here.starts[start:start + 2], low, low][:2] if start_char is None else (low, low + 1)
+        chosen = next(find_whole(quote, here, low), None)
+        if chosen and chosen[0] < high:
+            return touched_words(here, *chosen)
+    places = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
+    if not places:
+        raise AtelierError(explain_elsewhere(quote, name, texts))
+    words = listed([str(first) for first, _ in places])
+    if start_char is not None:
+        characters = (characters_of(here, document, *found)[0] for found in find_whole(quote, here))
+        raise AtelierError("ne commence pas au caractère {} de {} ; « start_char » peut valoir : {}.".format(
+            start_char, shown(name), listed([str(at) for at in islice(characters, LISTED_PLACES + 1)])))
     if start is not None:
-        chosen = next(occurrences(quote, here, start), None)
-        if chosen and chosen[0] == start:
-            return chosen
-    found = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
-    if len(found) == 1 and start is None:
-        return found[0]
-    places = ", ".join(str(begin) for begin, _ in found[:LISTED_PLACES]) + (", …" if len(found) > LISTED_PLACES else "")
-    if not found:
-        others = [shown(other) for other, document in texts.documents.items() if document and any(occurrences(quote, texts[other]))]
-        if others:
-            raise AtelierError("n'est pas dans {}, mais dans {} ; corrigez « document ».".format(shown(name), ", ".join(others)))
-        raise AtelierError("n'est pas dans {}. {}".format(shown(name), explain_absence(quote, here)))
-    if start is None:
-        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple \"start\": {}.".format(
-            shown(name), places, found[0][0]))
-    raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(start, shown(name), places))
+        raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(
+            start, shown(name), words))
+    if len(places) > 1:
+        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple "
+                           "\"start\": {}.".format(shown(name), words, places[0][0]))
+    return places[0]
 
 
-# --- 10. Structures: contracts and Markdown to sections -------------------------------------------
+def listed(places: Sequence[str]) -> str:
+    """The first of the places where a quote is."""
+    return ", ".join(places[:LISTED_PLACES]) + (", …" if len(places) > LISTED_PLACES else "")
+
+
+def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
+    """Where a quote is that its own document lacks: in others, or nearly in it."""
+    others = [shown(other) for other, document in texts.documents.items()
+              if document and any(occurrences(quote, texts[other]))]
+    if others:
+        return "n'est pas dans {}, mais dans {} ; corrigez « document ».".format(shown(name), listed(others))
+    return "n'est pas dans {}. {}".format(shown(name), explain_absence(quote, texts[name]))
+
+
+# --- 11. Structures: contracts and Markdown to sections -------------------------------------------
+
+# A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file) tells
+# what is missing.
 
 DASHES = "‐‑‒–—―−-"
-ARTICLE = re.compile(r"""(?ix) \s* (?: (?: article | annexe ) \s+ | art (?: \.\s* | \s+ ) ) (?: n° \s* )?
+ARTICLE = re.compile(r"""(?ix) (?: (?: article | annexe ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )?
     (?P<number> \d+ (?: [.‑‐-] \d+ )* (?: er | ère )? | premi(?: er | ère ) | unique | [ivxlcdm]+
               | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
-    (?: \s+ (?: bis | ter | quater | quinquies ) )? \s* (?: \.? \s* [:{}] .* | \.? ) \s*""".format(DASHES))
-ALMOST_ARTICLE = re.compile(r"(?i)\s*(?:article|art\.|annexe|avenant)\b.{0,60}[^\s.,;:]\s*")  # what a reader may take for a heading
+    (?: \s (?: bis | ter | quater | quinquies ) )? (?: \s? \.? \s? [:{}] .* | \s? \.? )""".format(DASHES))
 CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
-HEADER_LINE = re.compile(r"\s*([^:]+?)\s*:\s*(.*\S)")
 HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
-ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t](.*))?")
 FENCE = re.compile(r" {0,3}(```+|~~~+)")
 
 
@@ -1746,51 +2182,66 @@ def lines_of(text: str) -> Iterator[Tuple[int, str]]:
 
 def make_key(label: str) -> str:
     """`Date de signature` gives date_de_signature."""
-    return "_".join("".join(c for c in unicodedata.normalize("NFD", label.lower()) if not is_mark(c)).split())
+    plain = "".join(sign for sign in unicodedata.normalize("NFD", label.lower()) if not is_mark(sign))
+    return "_".join(plain.split())
 
 
-def parse_contract(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
+def parse_contract(text: str) -> Tuple[str, Tree, List[Section]]:
     """A first line that is the title, `Clé : valeur` lines, a blank line, then articles and their numbered clauses."""
     lines = list(lines_of(text))
     first = next(number for number, (_, line) in enumerate(lines) if line.strip())
     last = next((number for number in range(first + 1, len(lines)) if not lines[number][1].strip()), len(lines))
-    metadata, problems = {}, []
-    for number in range(first + 1, last):
-        match = HEADER_LINE.fullmatch(lines[number][1])
-        if match and make_key(match.group(1)) in metadata:
-            problems.append("ligne {} : la clé {} est donnée deux fois dans l'en-tête ; gardez-en une.".format(number + 1, shown(match.group(1))))
-        elif match:
-            metadata[make_key(match.group(1))] = match.group(2)
-        else:
-            problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(number + 1, shown(lines[number][1])))
-    for rank, key in enumerate(HEADER_KEYS, first + 1):
-        if make_key(key) not in metadata and not (rank < last and not HEADER_LINE.fullmatch(lines[rank][1])):
-            problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
-                rank + 1, key, shown(lines[rank][1]) if rank < len(lines) else "la fin du texte"))
-    if problems:
-        raise AtelierError(*problems)
-    metadata["parties"] = metadata["parties"].split(" ; ")
+    metadata = parse_header([line for _, line in lines], first + 1, last)
     return " ".join(lines[first][1].split()), metadata, make_sections(text, mark_articles(lines[last:]))
 
 
+def parse_header(lines: Sequence[str], first: int, last: int) -> Tree:
+    """The metadata that the lines first to last - 1 of a contract give; AtelierError tells those that do not."""
+    metadata: Tree = {}
+    problems, odd = [], set()
+    for number in range(first, last):
+        label, _, value = (part.strip() for part in lines[number].partition(":"))
+        if not (label and value):
+            odd.add(number)
+            problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(
+                number + 1, shown(lines[number])))
+        elif make_key(label) in metadata:
+            problems.append("ligne {} : la clé {} est donnée deux fois dans l'en-tête ; gardez-en une.".format(
+                number + 1, shown(label)))
+        else:
+            metadata[make_key(label)] = value
+    for number, label in enumerate(HEADER_KEYS, first):
+        if make_key(label) not in metadata and number not in odd:
+            problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
+                number + 1, label, shown(lines[number]) if number < len(lines) else "la fin du texte"))
+    if problems:
+        raise AtelierError(*problems)
+    metadata["parties"] = metadata["parties"].split(" ; ")
+    return metadata
+
+
 def mark_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Optional[str]]]:
-    """(character, title) where a section begins, (character, None) where a clause does; a heading keeps what follows it."""
+    """(character, title) where a section begins, (character, None) where a clause does.
+
+    A heading keeps what follows it, and a clause bears its article's number.
+    """
     number, fresh, begun = None, False, False
     for start, line in lines:
-        heading, clause = ARTICLE.fullmatch(line), CLAUSE.match(line)
+        title = " ".join(line.split())
+        heading, clause = ARTICLE.fullmatch(title), CLAUSE.match(line)
         if heading:
-            digits = re.match(r"\d+", heading.group("number"))
-            number = digits.group() if digits else "1" if heading.group("number").lower().startswith("premi") else None
-            yield start, " ".join(line.split())
-        elif line.strip() and not begun:
+            digits, ordinal = re.match(r"\d+", heading.group("number")), heading.group("number").lower()
+            number = digits.group() if digits else "1" if ordinal.startswith("premi") else None
+            yield start, title
+        elif title and not begun:
             yield start, ""
         elif clause and not fresh and number in (None, clause.group(1)):
             yield start, None
-        if line.strip():
+        if title:
             fresh, begun = bool(heading), True
 
 
-def parse_markdown(text: str) -> Tuple[str, Dict[str, Any], List[Section]]:
+def parse_markdown(text: str) -> Tuple[str, Tree, List[Section]]:
     """ATX headings, outside code fences, begin sections; blank lines, outside them too, separate paragraphs."""
     return "", {}, make_sections(text, mark_headings(text))
 
@@ -1802,7 +2253,7 @@ def mark_headings(text: str) -> Iterator[Tuple[int, Optional[str]]]:
         opening = FENCE.match(line)
         heading = None if fence else ATX_HEADING.fullmatch(line)
         if heading:
-            yield start, " ".join((heading.group(1) or "").split())
+            yield start, atx_title(heading.group(1) or "")
         elif line.strip() and not begun:
             yield start, ""
         elif line.strip() and blank and not fence and not fresh:
@@ -1814,6 +2265,13 @@ def mark_headings(text: str) -> Iterator[Tuple[int, Optional[str]]]:
             fence = opening.group(1)
         elif opening and opening.group(1).startswith(fence) and not line.strip().strip(fence[0]):
             fence = ""
+
+
+def atx_title(content: str) -> str:
+    """What a heading says, without its closing run of #, which a blank must precede."""
+    content = content.strip()
+    closed = content.rstrip("#")
+    return " ".join((content if closed and not closed[-1].isspace() else closed).split())
 
 
 def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List[Section]:
@@ -1831,7 +2289,36 @@ def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List
 STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 
 
-# --- 11. Explanations: what is wrong with a JSON text, a quote, positions, a file -----------------
+# --- 12. Explanations: what is wrong with a value, a JSON text, a quote, positions, a file --------
+
+def shown(value: Any) -> str:
+    """A value as a sentence quotes it: on one line, at most 80 characters."""
+    if isinstance(value, str):
+        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
+    if isinstance(value, Unreadable):
+        return "une valeur illisible"
+    if isinstance(value, dict) or isinstance(value, list) and any(
+            isinstance(item, (dict, list, Unreadable)) for item in value):
+        return "un objet" if isinstance(value, dict) else "une liste"
+    return clip(json.dumps(value, ensure_ascii=False))
+
+
+def some(names: Iterable[str], most: int = 5) -> str:
+    """`a, b, c, d, e, …`: the first names of a list."""
+    listed = list(names)
+    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
+
+
+def suggestion(value: str, known: Iterable[str]) -> str:
+    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
+    from difflib import get_close_matches
+    names, pairs = list(known), set(zip(value, value[1:]))
+    alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # the rest is slow
+    near = get_close_matches(value, alike, 1)
+    if near:
+        return "Vouliez-vous dire {} ?".format(shown(near[0]))
+    return "Possibles : {}.".format(some(names, 12)) if names else "Rien n'est admis ici."
+
 
 JSON_MESSAGES = (  # the beginnings of the standard parser's messages
     ("Expecting property name", "un nom de clé entre guillemets droits est attendu"),
@@ -1858,27 +2345,46 @@ def explain_json(error: json.JSONDecodeError) -> str:
     return "ligne {}, colonne {} : JSON invalide : {}.".format(line, position - error.doc.rfind("\n", 0, position), problem)
 
 
-INVISIBLE = {  # they split FTS5's words but not str.split()'s
-    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
-    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
-    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
-}
+HIDDEN = (r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+          r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]")  # whatever no screen shows
 # What a keyboard or a converter changes unseen: the French name of the difference, and what erases it,
 # from the slightest to the strongest; the strongest are given up first when looking for the culprits.
 ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
-    ("forme Unicode, NFC ou NFD", lambda text: unicodedata.normalize("NFC", text)),
-    ("caractère invisible", lambda text: re.sub("[{}]".format("".join(INVISIBLE)), "", text)),
-    ("apostrophe, ' ou ’", lambda text: re.sub("[’‘ʼ′`´]", "'", text)),
+    ("caractère invisible", lambda text: re.sub(HIDDEN, "", text)),
+    ("apostrophe", lambda text: re.sub("[‘′`´]", "'", text)),
     ("guillemets", lambda text: re.sub("[\"«»“”„]", "", text)),
     ("tiret", lambda text: re.sub("[{}]".format(DASHES), "-", text)),
     ("points de suspension, … ou ...", lambda text: text.replace("…", "...")),
     ("ponctuation", lambda text: re.sub(r"[.,;:!?()\[\]]", "", text)),
-    ("ligature", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
+    ("ligature ou variante de caractère", lambda text: unicodedata.normalize("NFKC", text).replace(
+        "œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
     ("majuscules", str.casefold),
     ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
     ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
 )
-COMPARED_WORDS = 200  # of an absent quote
+SHOWN_BEFORE = 40     # characters of a long text before what a message points at
+COMPARED_WORDS = 200  # of a long absent quote, around its first fault
+VOTES = 2_000         # places of an absent quote's rarer words that are looked at
+NEAREST = 5           # stretches with as many of them, that are compared
+
+
+def reveal(text: str) -> str:
+    """A text with what no screen shows named, `mo[trait d'union conditionnel U+00AD]is`."""
+    return re.sub(HIDDEN, lambda match: "[{} U+{:04X}]".format(
+        INVISIBLE.get(match.group(), "caractère invisible"), ord(match.group())), text)
+
+
+def shown_around(text: str, at: int) -> str:
+    """A text as a message quotes it, clipped when long to what stands around character at."""
+    text, at = reveal(text), len(reveal(text[:at]))
+    clipped = "…" + text[at - SHOWN_BEFORE:] if len(text) > 80 and at > SHOWN_BEFORE else text
+    return "« {} »".format(clip(clipped))
+
+
+def shown_apart(*texts: str) -> List[str]:
+    """Two texts as a message compares them: what differs is seen."""
+    common = len(os.path.commonprefix(texts))
+    return [shown_around(text, common) for text in texts]
 
 
 def erase(text: str, without: Sequence[str] = ()) -> str:
@@ -1889,83 +2395,176 @@ def erase(text: str, without: Sequence[str] = ()) -> str:
     return text
 
 
+def erase_words(words: Sequence[str]) -> List[str]:
+    """Each word after every eraser; as it is when nothing would be left."""
+    return [bare or word for bare, word in zip(erase("\0".join(words)).split("\0"), words)]
+
+
+class Erased(namedtuple("Erased", "words places joined ends")):
+    """The words of a text, erased; {word: its places}; all of them joined, where word i ends at ends[i]."""
+    __slots__ = ()
+
+
+@lru_cache(maxsize=64)
+def index_words(text: str) -> Erased:
+    """The words of a folded text, indexed once for all the quotes that it lacks."""
+    written = text.split(" ")
+    known = list(dict.fromkeys(written))
+    bare, places = dict(zip(known, erase_words(known))), {}
+    words = [bare[word] for word in written]
+    for place, word in enumerate(words):
+        places.setdefault(word, array("I")).append(place)
+    return Erased(words, places, "".join(words), array("I", accumulate(map(len, words))))
+
+
 def explain_absence(quote: str, folded: Folded) -> str:
     """The nearest text of a document to a quote that is not in it, and what differs."""
-    words, sought = folded.text.split(" "), quote.split()
-    at = folded.text.find(" ".join(sought))
+    needle, step = fold_text(quote), COMPARED_WORDS // 2
+    at, sought = folded.text.find(needle), needle.split(" ")
     if at >= 0:
-        first = bisect_right(folded.starts, at) - 1
-        return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
-            shown(" ".join(words[first:first + len(sought)])))
-    pieces = [" ".join(piece.split()) for piece in re.split(r"\[?(?:…|\.\.\.)\]?", quote)]
-    if len(pieces) > 1 and all(piece in folded.text for piece in pieces):
+        return explain_part(folded, at, at + len(needle))
+    stretches = (sought[first:first + COMPARED_WORDS] for first in range(0, max(1, len(sought) - step), step))
+    sought = next((stretch for stretch in stretches if " ".join(stretch) not in folded.text), [])
+    pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", needle)) if piece]
+    if not sought or len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
         return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
-    start, end, differences = nearest_words(sought[:COMPARED_WORDS], words)
+    start, end = find_nearest(erase_words(sought), index_words(folded.text))
     if start == end:
         return "Aucun de ses mots n'y figure : est-ce le bon document ?"
-    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez le texte.".format(
-        start, shown(" ".join(words[start:end])), ", ".join(differences[:3]))
+    words = words_between(folded, start, end)
+    begin, end, differences = compare(words, sought)
+    nearest, before = " ".join(words[begin:end]), " ".join(words[begin:differences[0][0]])
+    at = max(len(before), len(os.path.commonprefix([nearest, " ".join(sought)])))
+    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}{}. Recopiez le texte.".format(
+        start + begin, shown_around(nearest, at),
+        ", ".join(tell_difference(*texts) for _, *texts in differences[:3]), ", …" if differences[3:] else "")
 
 
-def nearest_words(sought: Sequence[str], words: Sequence[str]) -> Tuple[int, int, List[str]]:
-    """(start, end, differences) of the words around the longest run that a quote shares with a text, spelling apart."""
+def explain_part(folded: Folded, start: int, end: int) -> str:
+    """Which words or number of a text hold characters start to end - 1, and more."""
+    first, last = touched_words(folded, start, end)
+    while cuts_a_word(folded, folded.starts[first]):
+        first -= 1
+    while last < len(folded.starts) and cuts_a_word(folded, folded.starts[last]):
+        last += 1
+    cut = start if cuts_a_word(folded, start) else end
+    return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
+        shown_around(" ".join(words_between(folded, first, last)), cut - folded.starts[first]))
+
+
+def words_between(folded: Folded, start: int, end: int) -> List[str]:
+    """Words start to end - 1 of a folded text, or fewer at its end."""
+    return folded.text[folded.starts[start]:folded.starts[end] if end < len(folded.starts) else None].split()
+
+
+def find_nearest(bare: Sequence[str], text: Erased) -> Tuple[int, int]:
+    """(start, end) words of the stretch of a text that is nearest to erased words; (0, 0) when it has none.
+
+    It is these but for the spaces; else it has most of the rarer ones, then the longest run of them.
+    """
     from difflib import SequenceMatcher
-    loose, erased = ([erased_word(word) for word in each] for each in (sought, words))
-    matcher = SequenceMatcher(None, erased, loose, autojunk=False)
-    run = matcher.find_longest_match(0, len(erased), 0, len(loose))
-    if not run.size or not "".join(loose[run.b:run.b + run.size]).isalnum():
-        joined, limits = "".join(erased), list(accumulate(map(len, erased)))  # words may be cut or joined
-        at = joined.find("".join(loose)) if "".join(loose).isalnum() else -1
-        if at < 0:
-            return 0, 0, []
-        start, end = bisect_right(limits, at), bisect_left(limits, at + len("".join(loose))) + 1
-        return start, end, [tell_difference(words[start:end], sought)]
-    start = max(0, run.a - run.b - 2)  # room for words added or left out
-    matcher.set_seq1(erased[start:run.a - run.b + len(loose) * 5 // 4 + 3])
-    changes = trim(matcher.get_opcodes(), sought)
+    room, joined = len(bare) * 5 // 4 + 3, "".join(bare)  # room for words added or left out
+    starts = vote(bare, text, room)
+    at = text.joined.find(joined) if has_letters(joined) else -1
+    if at >= 0:
+        first, last = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined))
+        if not starts or text.ends[first] - len(text.words[first]) == at == text.ends[last] - len(joined):
+            return first, last + 1
+    matcher, longest, nearest = SequenceMatcher(None, "", bare, autojunk=False), 0, (0, 0)
+    for start in starts:
+        matcher.set_seq1(text.words[start:start + 2 * room])
+        run = matcher.find_longest_match(0, len(matcher.a), 0, len(bare))
+        if run.size > longest:
+            begin = start + run.a - run.b
+            longest, nearest = run.size, (max(0, begin - 2), begin + room)
+    return nearest
+
+
+def vote(bare: Sequence[str], text: Erased, room: int) -> List[int]:
+    """Where the stretches, twice room long, begin that have most of the rarer words, weighed in bits."""
+    votes, looked = {}, 0
+    known = {word for word in bare if word in text.places and has_letters(word)}
+    for times, word in sorted((len(text.places[word]), word) for word in known):
+        looked += times
+        if votes and looked > VOTES:
+            break
+        for stretch in {place // room - back for place in text.places[word][:VOTES] for back in (0, 1)}:
+            votes[stretch] = votes.get(stretch, 0) + (len(text.words) // times).bit_length()
+    most = max(votes.values(), default=0)
+    return [max(0, stretch * room) for stretch in sorted(votes) if votes[stretch] == most][:NEAREST]
+
+
+def has_letters(text: str) -> bool:
+    """Whether a text holds a letter or a digit."""
+    return any(map(str.isalnum, text))
+
+
+def compare(words: Sequence[str], sought: Sequence[str]) -> Tuple[int, int, List[Tuple[int, str, str]]]:
+    """(start, end) words of a text that stand for a quote, and each (place, written, quoted) that differs."""
+    from difflib import SequenceMatcher
+    loose, bare, pairs = erase_words(words), erase_words(sought), []
+    for kind, a, b, c, d in SequenceMatcher(None, loose, bare, autojunk=False).get_opcodes():
+        if kind == "equal":
+            pairs += [(a + at, a + at + 1, c + at, c + at + 1) for at in range(b - a)]
+            continue
+        room = d - c if has_letters("".join(sought[c:d])) else 0  # a lone sign stands for no word
+        if "".join(loose[a:b]) != "".join(bare[c:d]):
+            a = max(a, b - room) if c == 0 else a  # what stands before the quote
+            b = min(b, a + room) if d == len(sought) else b  # or after it
+        pairs += [(a, b, c, d)] if a < b or c < d else []
     differences = []
-    for kind, a, b, c, d in changes:
-        written, quoted = words[start + a:start + b], sought[c:d]
-        if kind != "equal":
-            differences.append(tell_difference(written, quoted))
-        for at, (one, other) in enumerate(zip(written, quoted) if kind == "equal" else ()):
-            if one != other and not (c + at in (0, len(sought) - 1) and other in one):  # an edge may be a part of a word
-                differences.append(tell_difference([one], [other]))
-    return start + changes[0][1], start + changes[-1][2], differences
+    for a, b, c, d in pairs:
+        quoted = " ".join(sought[c:d])
+        written = without_edges(" ".join(words[a:b]), quoted, c == 0, d == len(sought))
+        differences += [(a, written, quoted)] if written != quoted else []
+    return pairs[0][0], pairs[-1][1], differences
 
 
-@lru_cache(maxsize=1 << 16)
-def erased_word(word: str) -> str:
-    """The word after every eraser; as it is when nothing would be left."""
-    return erase(word) or word
+def without_edges(written: str, quoted: str, first: bool, last: bool) -> str:
+    """Words of a text without what stands beside a quote in its first and last ones."""
+    signs = "".join({character for character in written if not character.isalnum()})
+    if first:
+        spared = written.lstrip(signs) if quoted[:1].isalnum() else written
+        at = len(written) - len(quoted if written.endswith(quoted) else spared)
+        written = written if cuts_a_word(fold(written), at) else written[at:]
+    if last:
+        spared = written.rstrip(signs) if quoted[-1:].isalnum() else written
+        at = len(quoted if written.startswith(quoted) else spared)
+        written = written if cuts_a_word(fold(written), at) else written[:at]
+    return written
 
 
-def tell_difference(written: Sequence[str], quoted: Sequence[str]) -> str:
-    """`« l'an » y est écrit « l’an » (apostrophe, ' ou ’)`."""
-    one, other = " ".join(written), " ".join(quoted)
-    if not one or not other:
-        return "{} manque à la citation".format(shown(one)) if one else "{} n'y est pas".format(shown(other))
+def tell_difference(written: str, quoted: str) -> str:
+    """`« mai - juin » y est écrit « mai – juin » (tiret)`."""
+    if not written:
+        return "{} n'y est pas".format(shown(quoted))
+    if not quoted:
+        return "{} manque à la citation".format(shown(written))
+    causes = find_causes(written, quoted)
+    one, other = shown_apart(quoted, written)
+    return "{} y est écrit {}{}".format(one, other, " ({})".format(", ".join(causes)) if causes else "")
+
+
+def find_causes(written: str, quoted: str) -> List[str]:
+    """The names of the erasers that make two texts one; else the codes of the signs that may look alike."""
+    if erase(written) != erase(quoted):
+        at = len(os.path.commonprefix([written, quoted]))
+        signs = quoted[at:at + 1] + written[at:at + 1]
+        foreign = [sign for sign in signs if sign > "\u024f" and unicodedata.category(sign)[0] in "LNC"]
+        return ["U+{:04X} au lieu de U+{:04X}".format(*map(ord, signs))] if foreign and signs[1:] else []
     spared: List[str] = []
     for name, _ in reversed(ERASERS):
-        if erase(one, spared + [name]) == erase(other, spared + [name]):
+        if erase(written, spared + [name]) == erase(quoted, spared + [name]):
             spared.append(name)
-    culprits = [name for name, _ in ERASERS if name not in spared]
-    return "{} y est écrit {}{}".format(shown(other), shown(one), " ({})".format(", ".join(culprits)) if erase(one) == erase(other) else "")
+    return [name for name, _ in ERASERS if name not in spared]
 
 
-def trim(changes: Sequence[Tuple[str, int, int, int, int]], sought: Sequence[str]) -> List[Tuple[str, int, int, int, int]]:
-    """Edit operations without the words of the text that stand before and after the quote."""
-    kept = [change for change in changes if change[0] != "delete" or change not in (changes[0], changes[-1])]
-    for edge in {0, len(kept) - 1}:
-        kind, a, b, c, d = kept[edge]
-        room = d - c if "".join(sought[c:d]).isalnum() or kind == "equal" else 0  # what stands for a lone sign is not its double
-        kept[edge] = (kind, max(a, b - room), b, c, d) if edge == 0 else (kind, a, min(b, a + room), c, d)
-    return kept
-
-
-VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
-    ("en octets UTF-8", lambda text: text.encode("utf-8"), lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"), lambda data: bytes(data).decode("utf-16-le", "replace")),
+VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (
+    # other ways of counting: French name, encoder, decoder
+    ("en octets UTF-8", lambda text: text.encode("utf-8", "surrogatepass"),
+     lambda data: data.decode("utf-8", "replace")),
+    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"),
+     lambda data: bytes(data).decode("utf-16-le", "replace")),
     ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
     ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
     ("avec un indicateur d'ordre des octets (BOM) en tête", lambda text: "\ufeff" + text, str),
@@ -1975,8 +2574,9 @@ VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  #
 def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> str:
     """How positions that are wrong in characters would be right; empty when they would not."""
     for name, encode_view, decode_view in VIEWS:
-        view, length = encode_view(whole), len(encode_view(text)) - (name == VIEWS[-1][0])
-        if decode_view(view[start:start + length if end is None else end]).split() == text.split():
+        view, length = encode_view(whole), len(encode_view(text)) - len(encode_view(""))
+        last = start + length if end is None else end
+        if last <= len(view) and fold_text(decode_view(view[start:last])) == fold_text(text):
             return "Elles conviendraient comptées {} : donnez-les en caractères du document.".format(name)
     return ""
 
@@ -1995,661 +2595,888 @@ def os_problem(error: OSError) -> str:
     return OS_PROBLEMS.get(code, "erreur système {}".format(code))
 
 
-# --- 12. Warnings: what does not stop a run but spoils its reading --------------------------------
+# --- 13. Why, and how much: where a lost proof stands, what would be enough -----------------------
 
-def idle_facts(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+SHARED_LETTERS = 4  # the least that two near forms begin with
+
+
+def study(case: Case, outcome: Outcome) -> Outcome:
+    """The outcome of a question with the places of its losses and what would be enough; it lets its index go."""
+    sent = outcome.sent
+    verdicts = []
+    for verdict in outcome.verdicts:
+        attempts = [attempt._replace(loss={**attempt.loss, "places": find_places(case, sent, attempt.loss)})
+                    if attempt.loss and {"passage", "pieces"} & attempt.loss.keys() else attempt
+                    for attempt in verdict.attempts]
+        chosen = attempts[verdict.attempts.index(verdict.chosen)]
+        verdicts.append(Verdict(verdict.fact, attempts, chosen))
+    needed = find_needed(sent, [verdict.fact for verdict in verdicts]) if sent.question.answerable else None
+    return Outcome(sent._replace(index=None), outcome.spans, verdicts, needed)
+
+
+def find_places(case: Case, sent: Sent, loss: Tree) -> List[Tree]:
+    """The passages that a loss names, each once: their ranks, and the question's terms that they have and lack."""
+    names = [loss["passage"]] if "passage" in loss else []
+    names += [piece["passage"] for piece in loss.get("pieces", ())]
+    ranks = {piece["passage"]: piece.get("rank") for piece in [loss, *loss.get("pieces", ())] if "passage" in piece}
+    places = []
+    for name in dict.fromkeys(names):
+        passage = sent.cutting.by_id[name] if sent.cutting else next(
+            hit.passage for hit in sent.hits if hit.passage.id == name)
+        text = text_of(case.documents, passage)
+        places.append({"passage": name, **passage.span._asdict(), "words": passage.words, "rank": ranks.get(name),
+                       **(describe_match(sent, name, text) if sent.index else
+                          {"score": None, "terms": None, "lacking": None, "near": None}), "text": text})
+    return places
+
+
+def describe_match(sent: Sent, name: str, text: str) -> Tree:
+    """The score of a passage, the terms of the question that it has, those that it lacks, and their near forms."""
+    terms = [term for term, _ in sent.terms]
+    held = sent.index.explain(terms, name)
+    had = {term for term, _, _ in held}
+    lacking = [term for term in terms if term not in had]
+    return {"score": round(sent.index.score(terms, name), 9) if held else None, "terms": describe_terms(held),
+            "lacking": lacking, "near": near_forms(lacking, text)}
+
+
+@lru_cache(1 << 10)
+def fold_case(text: str) -> str:
+    """A text without its case and its accents."""
+    return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text.casefold()))
+
+
+def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
+    """[[term, word], …]: for each term, the word of a text that begins most like it, if one does enough.
+
+    Folded, they share their first letters: four at least, and six tenths of the longer: `prescrit`, `prescrivent`.
+    """
+    text, near = unicodedata.normalize("NFC", text), []
+    folded_text = fold_case(text)
+    written = text if len(text) == len(folded_text) else folded_text
+    for term in lacking:
+        folded = fold_case(term)
+        best, share = "", 0.6
+        at = folded_text.find(folded[:SHARED_LETTERS]) if len(folded) >= SHARED_LETTERS else -1
+        while at >= 0:
+            word = TERM.match(folded_text, at).group()
+            shared = len(os.path.commonprefix([folded, word])) / max(len(folded), len(word))
+            if shared >= share and not (at and folded_text[at - 1].isalnum()):
+                best, share = best if best and shared == share else written[at:at + len(word)], shared
+            at = folded_text.find(folded[:SHARED_LETTERS], at + len(word))
+        near += [[term, best]] if best else []
+    return near
+
+
+def find_needed(sent: Sent, facts: Sequence[Fact]) -> Tree:
+    """The smallest budget that completes a question at its depth and, of a variant, its smallest depth and budget."""
+    needed = {"budget_words": budget_for(facts, [hit.passage for hit in sent.hits or ()])}
+    if sent.cutting:
+        needed["deeper"] = (find_deeper_by_document if sent.question.per_document else find_deeper)(sent, facts)
+    return needed
+
+
+def budget_for(facts: Iterable[Fact], passages: Sequence[Passage]) -> Optional[int]:
+    """The smallest budget under which concatenated passages cover each fact by its cheapest quote; None if none."""
+    needs = []
+    for fact in facts:
+        ends = [last_needed(quote.span, passages) for quote in fact.quotes]
+        needs.append(min((words for _, words in filter(None, ends)), default=None))
+    return None if None in needs else max(needs)
+
+
+def find_deeper(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
+    """The smallest top_k at which a question is complete, then the smallest budget; None when no depth is enough.
+
+    What needs the whole depth ends in its last passage, beyond the end of all that needs less.
+    """
+    ranks = {hit.passage.id: hit.rank for hit in sent.hits}
+    ends = find_ends(sent, facts, ranks.get, lambda name: rank_of(sent, name))
+    if not ends:
+        return None
+    depth, inside, last = max(ends)
+    before = [hit.passage.id for hit in sent.hits[:depth - 1]] if depth <= len(sent.hits) else sent.index.before(
+        [term for term, _ in sent.terms], last, sent.admitted)
+    return {"top_k": depth, "budget_words": inside + sum(sent.cutting.by_id[name].words for name in before)}
+
+
+def find_deeper_by_document(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
+    """The same in passages of each document."""
+    found = sent.index.best([term for term, _ in sent.terms], None, sent.admitted)
+    ranks: Dict[str, int] = {}
+    counts: Counter = Counter()
+    for name, _ in found:
+        document = sent.cutting.by_id[name].span.document
+        counts[document] += 1
+        ranks[name] = counts[document]
+    ends = find_ends(sent, facts, ranks.get)
+    if not ends:
+        return None
+    depth, _, _ = max(ends)
+    hits = [sent.cutting.by_id[name] for name, _ in best_of_each(found, sent.cutting, depth)]
+    return {"per_document": depth, "budget_words": budget_for(facts, hits)}
+
+
+def find_ends(sent: Sent, facts: Iterable[Fact],
+              *ranks: Callable[[str], Optional[int]]) -> Optional[List[Tuple[int, int, str]]]:
+    """(rank, words of it, id) of the last passage that each fact needs; None when one is out of reach.
+
+    ranks give the rank of a passage, None when it has none; the next is asked when one does not reach a quote.
+    """
+    ends = []
+    for fact in facts:
+        reached = []
+        for quote in fact.quotes:
+            passages = touching(sent.cutting, quote.span)
+            found = (find_end(quote.span, passages, rank) for rank in ranks)
+            reached.append(next(filter(None, found), None))
+        ends.append(min(filter(None, reached), default=None))
+    return None if None in ends else ends
+
+
+def find_end(quote: Span, passages: Iterable[Passage],
+             rank: Callable[[str], Optional[int]]) -> Optional[Tuple[int, int, str]]:
+    """(rank, words of it, id) of the last passage that holds some word of a quote that no better one holds."""
+    ranked = sorted((found, passage) for passage in passages for found in [rank(passage.id)] if found)
+    left = [quote]
+    for found, passage in ranked:
+        after = [rest for part in left for rest in missing_spans(part, [passage.span])]
+        if not after:
+            end = max(part.end for part in left)
+            return found, lead_words(passage) + end - passage.span.start, passage.id
+        left = after
+    return None
+
+
+# --- 14. Warnings: what does not stop a run but spoils its reading --------------------------------
+
+# A check is a function (Case, the variants' parts of the report) -> Iterator[str]: a sentence a warning.
+
+def idle_facts(case, variants):
     required = {fact for question in case.questions for fact in question.required_facts}
     for fact in case.facts:
         if fact not in required:
             yield "fait {} : aucune question ne l'exige.".format(shown(fact))
 
 
-def invisible_characters(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    holders = [("document", each) for each in case.documents.values()] + [("question", each) for each in case.questions]
-    for kind, holder in holders:
-        found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
-        for character in dict.fromkeys(found):
-            at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
-            yield "{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en deux, ôtez ce caractère.".format(
-                kind, shown(holder.id), INVISIBLE[character], ord(character), found.count(character), at)
+def invisible_characters(case, variants):
+    for kind, holders in (("document", case.documents.values()), ("question", case.questions)):
+        for holder in holders:
+            found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
+            for character in dict.fromkeys(found):
+                at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
+                yield ("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en "
+                       "deux, ôtez ce caractère.").format(kind, shown(holder.id), INVISIBLE[character],
+                                                          ord(character), found.count(character), at)
 
 
-def doubtful_headings(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+# What a reader may take for a heading.
+ALMOST_ARTICLE = re.compile(r"(?i)(?:article|art\.|annexe|avenant)\b.{0,60}[^\s.,;:]")
+
+
+def doubtful_headings(case, variants):
     """Lines of a contract that look like an article's title and are not read as one."""
     remedy = "un titre s'écrit « Article 4 – Prix »."
     for document in case.documents.values():
         if document.structure != "contract":
             continue
+        name = shown(document.id)
         if not any(section.title for section in document.sections):
-            yield "document {} : aucun article reconnu dans ce contrat ; {}".format(shown(document.id), remedy)
+            yield "document {} : aucun article reconnu dans ce contrat ; {}".format(name, remedy)
         for number, (_, line) in enumerate(lines_of(document.text), 1):
-            if ALMOST_ARTICLE.fullmatch(line) and not ARTICLE.fullmatch(line):
-                yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(shown(document.id), number, shown(line), remedy)
+            if ALMOST_ARTICLE.fullmatch(clip(line)) and not ARTICLE.fullmatch(" ".join(line.split())):
+                yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(
+                    name, number, shown(line), remedy)
 
 
-def contexts_beyond_hits(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def contexts_beyond_hits(case, variants):
     """Engines whose context holds words that their hits do not."""
     for variant in variants:
         for question in variant["questions"] if variant["chunking"] is None else ():
-            hits, sent = ([Span(each["document"], each["start"], each["end"]) for each in question[key] or ()]
+            hits, sent = ([Span(part["document"], part["start"], part["end"]) for part in question[key] or ()]
                           for key in ("hits_before_budget", "context"))
             if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
-                yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(shown(variant["id"]), shown(question["id"]))
+                yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(
+                    shown(variant["id"]), shown(question["id"]))
 
 
-def questions_without_terms(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def questions_without_terms(case, variants):
     if not case.questions:
         yield "aucune question : seuls les passages sont décrits."
     for question in variants[0]["questions"]:
         if question["terms"] == []:
-            yield "question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(shown(question["id"]))
+            yield "question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(
+                shown(question["id"]))
 
 
-def documents_without_filtered_key(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def documents_without_filtered_key(case, variants):
     for key in case.settings.filters:
         without = [shown(document.id) for document in case.documents.values()
-                   if not any(key in judged.metadata for judged in document.sections or [document])]
+                   if not any(key in owner.metadata for owner in owners_of(document))]
         if without:
-            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, ", ".join(without[:5]) + (", …" if len(without) > 5 else ""))
+            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, some(without))
 
 
-def idle_variants(case: Case, variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def idle_variants(case, variants):
     """Variants that cut the same passages, and overlaps without effect."""
     alike: Dict[str, List[str]] = {}
     for variant in variants:
-        if variant["passages"] is None:
+        passages = variant["passages"]
+        if passages is None:
             continue  # another engine
-        cutting = json.dumps([variant["passages"], variant["summary"]["words_indexed"], variant["question_filters"]])
+        cutting = json.dumps([passages, variant["summary"]["words_indexed"], variant["question_filters"]])
         alike.setdefault(cutting, []).append(variant["id"])
-        if variant["chunking"].get("overlap") and all(len(passages) == 1 for passages in variant["passages"].values()):
-            yield "variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage.".format(shown(variant["id"]))
-    for ids in alike.values():
-        if len(ids) > 1:
-            yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(ids))
+        if variant["chunking"].get("overlap") and all(len(intervals) == 1 for intervals in passages.values()):
+            yield ("variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage."
+                   ).format(shown(variant["id"]))
+    for names in alike.values():
+        if len(names) > 1:
+            yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(names))
 
 
 CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
           documents_without_filtered_key, idle_variants)
 
 
-# --- 13. Baseline: what changed since an earlier report -------------------------------------------
+def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
+    """The sentences of all the checks."""
+    return [sentence for check in CHECKS for sentence in check(case, variants)]
 
-def compare_reports(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> Dict[str, Any]:
-    """What changed since an earlier report, per variant that both have: facts gained, lost, or lost at another stage.
 
-    differences name, in French, what makes them hard to compare, which is left out; where a document changed nothing is compared.
+# --- 15. Comparisons: variants with each other, and with an earlier report ------------------------
+
+SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
+
+
+def compare_all(variants: Sequence[Tree]) -> List[Dict[str, Any]]:
+    """Each pair of variants or engines."""
+    return [compare_variants(*pair) for pair in combinations(variants, 2)]
+
+
+def compare_variants(one: Tree, other: Tree) -> Dict[str, Any]:
+    """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
+
+    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses, 1 when
+    all tie.
     """
-    differences = name_changes("document", *({document["id"]: document["sha256"] for document in each["case"]["documents"]}
-                                             for each in (report, earlier)))
-    comparable = not differences
-    differences += name_changes("réglage", report["settings"], earlier["settings"])
-    ours, theirs = ({variant["id"]: variant for variant in each["variants"]} for each in (report, earlier))
-    if comparable:
-        differences += name_changes("variante", *({id: [variant["chunking"], variant["question_filters"]] for id, variant in each.items()}
-                                                  for each in (ours, theirs)))
+    theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
+    pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
+             if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
+    wins, losses = pairs.count((True, False)), pairs.count((False, True))
+    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses,
+            "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """Two-sided p, exact but for the last rounding."""
+    trials, ways, tail = wins + losses, 1, 0
+    for successes in range(min(wins, losses) + 1):
+        tail += ways
+        ways = ways * (trials - successes) // (successes + 1)
+    return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
+
+
+def format_comparisons(comparisons: Sequence[Tree]) -> List[str]:
+    """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
+    told = [pair for pair in comparisons if pair["p"] <= SIGNIFICANT]
+    if not told:
+        return ["Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
+            decimal(min(pair["p"] for pair in comparisons), 3)), ""]
+    lines = ["{} contre {} : {} à {}, p = {}".format(
+        *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4))
+        for pair in told[:LISTED_LOSSES]]
+    if len(told) > LISTED_LOSSES:
+        lines.append("et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES))
+    return ["Test des signes : seules ces paires sont départagées", *("  " + clip(line, 78) for line in lines), ""]
+
+
+def compare_reports(report: Tree, earlier: Tree) -> Dict[str, Any]:
+    """What changed since an earlier report, per variant that both have: facts gained, lost, lost elsewhere.
+
+    A change is [question id, fact id, the stages that lost it].  differences name, in French, what makes the
+    reports hard to compare, which is left out; where a document changed nothing is compared.
+    """
+    now, then = traits(report), traits(earlier)
+    comparable = now["document"] == then["document"]
+    same = {(kind, name) for kind in now for name in now[kind] if now[kind][name] == then[kind].get(name)}
+    before = {variant["id"]: fates(variant) for variant in earlier["variants"] if comparable}
     variants = {}
-    for id in ours if comparable else ():
-        if id in theirs:
-            asked, told = ({question["id"]: [question["text"], question["filters"], question["per_document"]] for question in each[id]["questions"]}
-                           for each in (ours, theirs))
-            differences += name_changes("question", asked, told)
-            now, then = (fates(each[id]) for each in (ours, theirs))
-            differences += name_changes("fait exigé", *({" / ".join(key): quote for key, (quote, _) in each.items()} for each in (now, then)))
-            same = [key for key in now if key in then and asked[key[0]] == told.get(key[0]) and now[key][0] == then[key][0]]
-            pairs = [(key, then[key][1], now[key][1]) for key in same if now[key][1] != then[key][1]]
-            variants[id] = {
-                "gained": [list(key) for key, before, after in pairs if not after],
-                "lost": [[*key, after] for key, before, after in pairs if not before],
-                "changed": [[*key, before, after] for key, before, after in pairs if before and after]}
-    return {"sha256": earlier["case"]["sha256"], "differences": list(dict.fromkeys(differences)), "variants": variants}
+    for variant in report["variants"]:
+        if variant["id"] not in before:
+            continue
+        changes = variants[variant["id"]] = {"gained": [], "lost": [], "changed": []}
+        for key, stage in fates(variant).items():
+            first = before[variant["id"]].get(key)
+            if first != stage and {("question", key[0]), ("fait exigé", " / ".join(key))} <= same:
+                kind = "gained" if not stage else "changed" if first else "lost"
+                changes[kind].append([*key, *filter(None, [stage and first, stage])])
+    differences = [sentence for kind in now if comparable or kind in ("document", "réglage")
+                   for sentence in name_changes(kind, now[kind], then[kind])]
+    return {"sha256": earlier["case"]["sha256"], "differences": differences, "variants": variants}
 
 
-def name_changes(kind: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> List[str]:
-    """A French sentence for each name that only one of two reports has, or that they do not hold for the same."""
+def traits(report: Tree) -> Dict[str, Tree]:
+    """What two reports must share for their facts to be compared: {kind, in French: {name: value}}."""
+    questions = report["variants"][0]["questions"] if report["variants"] else []
+    return {
+        "document": {document["id"]: document["sha256"] for document in report["case"]["documents"]},
+        "réglage": report["settings"],
+        "variante": {variant["id"]: [variant["chunking"], variant["question_filters"]]
+                     for variant in report["variants"]},
+        "question": {question["id"]: [question["text"], question["filters"], question["per_document"]]
+                     for question in questions},
+        "fait exigé": {"{} / {}".format(question["id"], fact["id"]): [
+            [quote["document"], quote["quote"], quote["start"]] for quote in fact.get("alternatives", [fact])]
+            for question in questions for fact in question["facts"]},
+    }
+
+
+def fates(variant: Tree) -> Dict[Tuple[str, str], Optional[str]]:
+    """{(question id, fact id): the stage that lost it} of a variant."""
+    return {(question["id"], fact["id"]): fact["loss"] and fact["loss"]["stage"]
+            for question in variant["questions"] for fact in question["facts"]}
+
+
+def name_changes(kind: str, ours: Tree, theirs: Tree) -> List[str]:
+    """A French sentence for each name that one of two reports lacks, or that is not the same in both."""
     mark = "e" if kind in ("variante", "question") else ""
     told = {name: "absent{} de la référence" for name in ours if name not in theirs}
     told.update({name: "absent{} de ce rapport" for name in theirs if name not in ours})
     told.update({name: "différent{}" for name in ours if name in theirs and ours[name] != theirs[name]})
-    return ["{} {} : {}".format(kind, shown(name), what.format(mark)) for name, what in told.items()]
+    return ["{} {} : {}".format(kind, shown(name), problem.format(mark)) for name, problem in told.items()]
 
 
-def fates(variant: Mapping[str, Any]) -> Dict[Tuple[str, str], Tuple[Any, Optional[str]]]:
-    """{(question id, fact id): (its quotes, the stage that lost it)} of a variant."""
-    def quotes(fact):
-        return [[each[key] for key in ("document", "quote", "start")] for each in fact.get("alternatives", [fact])]
-    return {(question["id"], fact["id"]): (quotes(fact), fact["loss"] and fact["loss"]["stage"])
-            for question in variant["questions"] for fact in question["facts"]}
-
-
-def format_baseline(baseline: Mapping[str, Any]) -> str:
+def format_baseline(baseline: Tree) -> str:
     """What changed since an earlier report, to print under the table."""
-    lines = ["", "Depuis le rapport de référence"] + ["  attention : {}".format(each) for each in baseline["differences"]]
+    lines = ["", "Depuis le rapport de référence"]
+    lines += ["  attention : " + difference for difference in baseline["differences"]]
     if not baseline["variants"]:
         lines.append("  rien n'est comparé")
-    for id, each in baseline["variants"].items():
-        lines.append("  " + clip("{} : {}, {}, {}".format(id, counted(len(each["gained"]), "preuve gagnée"), counted(len(each["lost"]), "perdue"),
-                                                        counted(len(each["changed"]), "étape changée")), 78))
-        lines += ["    " + clip(text, 76) for text in
-                  ["+ {} · {}".format(*one) for one in each["gained"]]
-                  + ["- {} · {} : {}".format(one[0], one[1], STAGE[one[2]].label) for one in each["lost"]]
-                  + ["~ {} · {} : {}, puis {}".format(one[0], one[1], STAGE[one[2]].label, STAGE[one[3]].label) for one in each["changed"]]]
+    for name, changes in baseline["variants"].items():
+        counts = [counted(len(changes[kind]), noun) for kind, noun in (
+            ("gained", "preuve gagnée"), ("lost", "perdue"), ("changed", "étape changée"))]
+        lines.append("  " + clip("{} : {}".format(name, ", ".join(counts)), 78))
+        for sign, kind in (("+", "gained"), ("-", "lost"), ("~", "changed")):
+            for question, fact, *stages in changes[kind]:
+                told = " : " * bool(stages) + ", puis ".join(STAGE[stage].label for stage in stages)
+                lines.append("    " + clip("{} {} · {}{}".format(sign, question, fact, told), 76))
     return "\n".join(lines) + "\n"
 
 
-def parse_report(data: bytes) -> Dict[str, Any]:
-    """An earlier report; AtelierError (a sentence without file) when it is none."""
-    report = parse_json(decode(data))
-    try:  # go through all that will be read of it
-        compare_reports(report, report)
-        for variant in report["variants"] + []:
-            for question in variant["questions"]:
-                [(each["passage"], each["text"] + "") for each in [*(question["hits_before_budget"] or ()), *question["context"]]]
-    except (KeyError, TypeError, AttributeError):
-        raise AtelierError("ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.") from None
+def read_report(data: bytes, name: str) -> Found:
+    """An earlier report of a case; AtelierError, under this name, when it is none."""
+    faults = Faults(name)
+    report = read_tree(data, "report", faults)
+    if faults.told:
+        faults.told.clear()
+        faults.add("", "ce n'est pas un rapport d'Atelier, ou il est abîmé ; "
+                       "donnez un fichier écrit par --output.")
+        faults.check()
     return report
 
 
-# --- 14. Engines: what others sent, to the same evaluator -----------------------------------------
+# --- 16. Engines: what others sent, to the same evaluator -----------------------------------------
 
-class Row(namedtuple("Row", "tool text document start end")):
-    """Where a tool's record holds its text, its document and the characters where it starts and ends; a dot goes inside."""
-    __slots__ = ()
-
-
-ROWS = (
-    Row("Atelier", "text", "document", "start_char", "end_char"),
-    Row("LangChain", "page_content", "metadata.source", "metadata.start_index", None),
-    Row("LangChain, to_json", "kwargs.page_content", "kwargs.metadata.source", "kwargs.metadata.start_index", None),
-    Row("LlamaIndex", "text", "ref_doc_id", "start_char_idx", "end_char_idx"),
-    Row("LlamaIndex, to_dict", "text", "relationships.1.node_id", "start_char_idx", "end_char_idx"),
-    Row("LlamaIndex, with score", "node.text", "node.relationships.1.node_id", "node.start_char_idx", "node.end_char_idx"),
-    Row("Haystack", "content", "meta.source_id", "meta.split_idx_start", None),
-    Row("Haystack, flat", "content", "source_id", "split_idx_start", None),
-    Row("Chonkie, semchunk", "text", "document", "start_index", "end_index"),
-)
-LINE_NAMES = {"question": ("question", "user_input"), "context": ("context", "retrieved_contexts")}  # ragas: the second ones
+RECORDS = {  # where a tool's record has its text, document, first and last characters; a dot goes inside
+    "Atelier": ("text", "document", "start_char", "end_char"),
+    "LangChain": ("page_content", "metadata.source", "metadata.start_index", ""),
+    "LlamaIndex": ("text", "ref_doc_id", "start_char_idx", "end_char_idx"),
+    "LlamaIndex, to_dict": ("text", "relationships.1.node_id", "start_char_idx", "end_char_idx"),
+    "Haystack": ("content", "meta.source_id", "meta.split_idx_start", ""),
+    "Haystack, flat": ("content", "source_id", "split_idx_start", ""),
+    "Chonkie, semchunk": ("text", "document", "start_index", "end_index"),
+}
+WRAPPERS = ("kwargs", "node")  # a record in a record: LangChain's to_json, LlamaIndex's nodes with a score
+QUESTION_NAMES, CONTEXT_NAMES = ("question", "user_input"), ("context", "retrieved_contexts")  # then ragas's
+BLANK = b"\xef\xbb\xbf \t\r\n\v\f"  # a BOM's bytes, and those of white space
 
 
-def look_up(record: Mapping[str, Any], path: Optional[str]) -> Any:
-    """The value at a dotted path; None when there is none."""
-    for name in path.split(".") if path else ():
-        record = record.get(name) if isinstance(record, dict) else None
-    return record if path else None
+class Delivery(namedtuple("Delivery", "context hits")):
+    """What a file says that an engine sent, [(Passage, words kept)], and found, [Passage] or None."""
 
 
-def field(record: Mapping[str, Any], role: str) -> Any:
-    """The value that plays a role in a record, whatever the tool."""
-    return next((value for row in ROWS for value in [look_up(record, getattr(row, role))] if value is not None), None)
+class Corpus:
+    """What records may come from, by name: a case's documents and questions, and its variants' passages.
 
+    cutting_of(variant id) is a Cutting; warnings gathers sentences on files that are read all the same.
+    """
 
-class Sources:
-    """What records may come from: the documents of a case and the passages of its variants, cut when first asked for."""
-
-    def __init__(self, case: Case):
-        self.case = case
-        self.texts = FoldedTexts(case.documents)
+    def __init__(self, case: Case, cutting_of: Callable[[str], Cutting]):
+        self.case, self.cutting_of, self.texts = case, cutting_of, FoldedTexts(case.documents)
         self.questions = {question.id: question for question in case.questions}
-        self.by_text = {" ".join(question.text.split()): question.id for question in case.questions}
+        self.asked = by_name((question.text, name) for name, question in self.questions.items())
+        self.files = by_name((document.file, document.id) for document in case.documents.values()
+                             if document.file)
         self.warnings: List[str] = []
-        self.names = {**{document.file: id for id, document in case.documents.items() if document.file}, **{id: id for id in case.documents}}
-        self.cutting = lru_cache(None)(lambda id: next(cut(case.documents, variant) for variant in case.variants if variant.id == id))
+        self.explained = 0
 
-    def document(self, name: Any) -> Document:
-        if not isinstance(name, str) or name not in self.names:
-            raise AtelierError("document {} inconnu. {}".format(shown(name), suggestion(str(name), self.names)))
-        return self.case.documents[self.names[name]]
+    def explain(self, explanation: Callable[..., str], *values: Any) -> str:
+        """What mends a fault; nothing for the faults beyond those that are shown."""
+        self.explained += 1
+        return explanation(*values) if self.explained <= LISTED_FAULTS else ""
+
+    def find(self, kind: str, unknown: str, name: Any, ids: Iterable[str],
+             others: Mapping[str, Sequence[str]] = {}) -> str:
+        """The id that a name stands for: an id, else another name, that of one thing alone."""
+        text = str(name)
+        found = [text] if text in ids else others.get(" ".join(text.split()), ())
+        if not found:
+            mend = self.explain(suggestion, text, dict.fromkeys([*ids, *others]))
+            raise AtelierError("{} {} {}. {}".format(kind, shown(name), unknown, mend))
+        if len(found) > 1:
+            raise AtelierError("{} est le nom commun de {} ; donnez l'identifiant.".format(
+                shown(name), " et ".join(map(shown, found))))
+        return found[0]
 
     def passage(self, name: Any) -> Passage:
-        """`fixe_48_0/frais#0003`."""
-        ids = [variant.id for variant in self.case.variants]
-        variant = next((id for id in ids if str(name).startswith(id + "/")), None)
-        if variant is None and isinstance(name, str) and "/" in name:
-            raise AtelierError("variante {} inconnue. {}".format(shown(name.split("/")[0]), suggestion(name.split("/")[0], ids)))
-        if variant is None:
-            raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans --export.".format(shown(name)))
-        by_id = self.cutting(variant).by_id
-        id = name[len(variant) + 1:]
-        if id not in by_id:
-            raise AtelierError("passage {} inconnu de la variante {}. {}".format(shown(id), shown(variant), suggestion(id, by_id)))
-        return by_id[id]._replace(id=name)
+        """`fixe_48_0/frais#0003`; where the ids of several variants fit, the longest is meant."""
+        text, variants = str(name), [variant.id for variant in self.case.variants]
+        if "/" not in text:
+            raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans "
+                               "--export.".format(shown(name)))
+        fitting = [variant for variant in variants if text.startswith(variant + "/")]
+        variant = max(fitting, key=len) if fitting else self.find(
+            "variante", "inconnue", text.split("/")[0], variants)
+        passages, unknown = self.cutting_of(variant).by_id, "inconnu de la variante " + shown(variant)
+        return passages[self.find("passage", unknown, text[len(variant) + 1:], passages)]._replace(id=text)
 
 
-def resolve(record: Any, sources: Sources) -> Tuple[Passage, int]:
-    """(passage, words kept) of a record; AtelierError (a sentence without file) when it is not what it says."""
+def by_name(pairs: Iterable[Tuple[str, str]]) -> Dict[str, List[str]]:
+    """{name, white space folded: the ids of all that bear it}."""
+    names: Dict[str, List[str]] = {}
+    for name, bearer in pairs:
+        names.setdefault(" ".join(name.split()), []).append(bearer)
+    return names
+
+
+def look_up(record: Any, path: str) -> Any:
+    """The value at a dotted path; None when there is none."""
+    for name in path.split("."):
+        record = record.get(name) if isinstance(record, dict) else None
+    return record
+
+
+def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
+    """(passage, words kept) of a record; AtelierError (a sentence without file) when it lies."""
     record = {"text": record} if isinstance(record, str) else record
     if not isinstance(record, dict):
         raise AtelierError("passage attendu : un texte ou un objet ; trouvé : {}.".format(shown(record)))
-    text, heading = field(record, "text"), record.get("heading") or ""
+    for wrapper in WRAPPERS:
+        if isinstance(record.get(wrapper), dict):
+            record = {**record[wrapper], **record}
+    text, name, *limits = (
+        next((value for path in paths for value in [look_up(record, path)] if value is not None), None)
+        for paths in zip(*RECORDS.values()))
+    heading = record.get("heading") or ""
     if text is not None and not (isinstance(text, str) and text.strip()):
         raise AtelierError("texte attendu, non vide ; trouvé : {}.".format(shown(text)))
     if not isinstance(heading, str):
         raise AtelierError("« heading » attend un texte ; trouvé : {}.".format(shown(heading)))
     if "passage" in record:
-        passage = sources.passage(record["passage"])
-        return passage, passage.words if text is None else count_prefix(text, passage, sources)
-    name = field(record, "document")
+        passage = corpus.passage(record["passage"])
+        return passage, passage.words if text is None else count_prefix(text, passage, corpus)
     if name is None and text is None:
         raise AtelierError("ni « passage », ni « document », ni texte : d'où vient ce passage ?")
-    document = None if name is None else sources.document(name)
-    limits = find_limits(record, document, text)
-    if limits is None:
-        document, limits = locate_text(text, document, sources)
-    passage = make_passage(document, "{}:{}-{}".format(document.id, *limits), *limits, heading)
+    document = None if name is None else corpus.case.documents[
+        corpus.find("document", "inconnu", name, corpus.case.documents, corpus.files)]
+    in_words = limits == [None, None] and not {"start", "end"}.isdisjoint(record)
+    if in_words:
+        limits = [record.get("start"), record.get("end")]
+    if text is not None and (limits[0] in (None, -1) or limits == [0, 0]):  # unknown
+        document, start, end = locate_text(text, document, corpus)
+    elif document is None:
+        raise AtelierError("des positions sans document ; ajoutez « document ».")
+    else:
+        start, end = check_limits(*limits, in_words, document, text, corpus)
+    passage = make_passage(document, "{}:{}-{}".format(document.id, start, end), start, end, heading)
     return passage, passage.words
 
 
-def count_prefix(text: str, passage: Passage, sources: Sources) -> int:
+def count_prefix(text: str, passage: Passage, corpus: Corpus) -> int:
     """How many words of a passage a text keeps, which must be its first ones."""
-    words, whole = text.split(), text_of(sources.case.documents, passage).split()
+    words, whole = text.split(), text_of(corpus.case.documents, passage).split()
     if words != whole[:len(words)]:
-        raise AtelierError("ce texte n'est pas le début du passage {} : {}.".format(shown(passage.id), shown(text)))
+        raise AtelierError("ce texte n'est pas le début du passage {} : {}.".format(
+            shown(passage.id), shown(text)))
     return len(words)
 
 
-def find_limits(record: Mapping[str, Any], document: Optional[Document], text: Optional[str]) -> Optional[Tuple[int, int]]:
-    """The (start, end) characters that a record tells, checked against its text; None when they are unknown."""
-    start, end, unit, length = field(record, "start"), field(record, "end"), "caractères", len(document.text) if document else 0
-    if start is None and end is None and {"start", "end"} & set(record):
-        start, end, unit, length = record.get("start"), record.get("end"), "mots", len(document.starts) if document else 0
-    if text is not None and (start in (None, -1) or (start, end) == (0, 0)):
-        return None
-    if document is None:
-        raise AtelierError("des positions sans document ; ajoutez « document ».")
-    if end is None and text is not None and unit == "caractères":
-        end = start + len(text) if is_integer(start) else None
-    if not (is_integer(start) and is_integer(end) and 0 <= start < end):
-        raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(shown(start), shown(end)))
-    if end > length and (text is None or not explain_positions(text, document.text, start, field(record, "end"))):
-        raise AtelierError("positions {} à {} hors du document {}, qui compte {} {}.".format(start, end, shown(document.id), length, unit))
-    if unit == "mots":
-        start, end = document.starts[start], document.ends[end - 1]
-    if text is not None and text.split() != document.text[start:end].split():
-        raise AtelierError("le texte {} n'est pas celui des positions {} à {} de {} : {}. {}".format(
-            shown(text), start, end, shown(document.id), shown(document.text[start:end]),
-            explain_positions(text, document.text, start, field(record, "end"))).rstrip())
-    return start, end
+def check_limits(start: Any, end: Any, in_words: bool, document: Document, text: Optional[str],
+                 corpus: Corpus) -> Tuple[int, int]:
+    """The (start, end) characters that positions tell; AtelierError when they are not those of the text."""
+    last = start + len(text) if end is None and text and not in_words and type(start) is int else end
+    if not (type(start) is type(last) is int and 0 <= start < last):
+        raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(
+            shown(start), shown(last)))
+    length, unit = (len(document.starts), "mots") if in_words else (len(document.text), "caractères")
+    problem = "positions {} à {} hors du document {}, qui compte {} {}.".format(
+        start, last, shown(document.id), length, unit)
+    if last <= length:
+        limits = (document.starts[start], document.ends[last - 1]) if in_words else (start, last)
+        there = document.text[slice(*limits)]
+        if text is None or text.split() == there.split():
+            return limits
+        problem = "le texte {} n'est pas celui des positions {} à {} de {} : {}.".format(
+            shown(text), start, last, shown(document.id), shown(there))
+    if text and not in_words:
+        problem += " " + corpus.explain(explain_positions, text, document.text, start, end)
+    raise AtelierError(problem.rstrip())
 
 
-def locate_text(text: str, document: Optional[Document], sources: Sources) -> Tuple[Document, Tuple[int, int]]:
-    """The one place of a text, white space folded, edges anywhere, in a document or in the whole corpus."""
-    needle, places = " ".join(text.split()), []
-    for each in [document] if document else sources.case.documents.values():
-        folded = sources.texts[each.id]
-        at = folded.text.find(needle)
-        while at >= 0 and len(places) <= LISTED_PLACES:
-            places.append((each, at))
-            at = folded.text.find(needle, at + 1)
+def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tuple[Document, int, int]:
+    """The one place of a text: (document, start, end); white space is folded, its edges may cut a word."""
+    needle, places = fold_text(text), []
+    for home in [document] if document else corpus.case.documents.values():
+        folded = corpus.texts[home.id].text
+        places += [(home, at) for at in {folded.find(needle), folded.rfind(needle)} if at >= 0]
     where = "dans {}".format(shown(document.id)) if document else "dans le corpus"
-    if not places:
-        raise AtelierError("le texte {} n'est pas {}. {}".format(shown(text), where, explain_absence(needle, sources.texts[document.id]) if document
-                                                             else "Les mots ajoutés devant vont dans « heading »."))
     if len(places) > 1:
-        raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(shown(text), where))
-    (found, at), (folded, end) = places[0], (sources.texts[places[0][0].id], places[0][1] + len(needle))
-    first, last = bisect_right(folded.starts, at) - 1, bisect_right(folded.starts, end - 1) - 1
-    return found, (found.starts[first] + at - folded.starts[first], found.starts[last] + end - folded.starts[last])
+        raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(
+            shown(text), where))
+    if not places:
+        mend = "Les mots ajoutés devant vont dans « heading »."
+        if document:
+            mend = corpus.explain(explain_absence, needle, corpus.texts[document.id])
+        raise AtelierError("le texte {} n'est pas {}. {}".format(shown(text), where, mend))
+    home, first = places[0]
+    return (home, *characters_of(corpus.texts[home.id], home, first, first + len(needle)))
 
 
-def read_contexts(lines: Iterable[bytes], name: str, sources: Sources, taken: Iterable[str]) -> Dict[str, Dict[str, Sent]]:
-    """{engine: {question id: Sent}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
+def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
+                  taken: Iterable[str]) -> Dict[str, Deliveries]:
+    """{engine: {question id: Delivery}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
 
     taken: the names that no engine may bear.  Raises AtelierError with all the faults of the file.
     """
-    faults, engines = Faults(name), {}
+    faults, engines, ranking = Faults(name), {}, []
     stem = os.path.splitext(os.path.basename(name))[0]
     for place, value in parse_lines(lines, faults):
-        if isinstance(value, Run):
-            engines.setdefault(stem, {}).update(read_run(value, sources, faults))
-            continue
-        read = read_line(value, place, stem, sources, faults)
-        if read:
-            engine, question, sent = read
-            if question in engines.setdefault(engine, {}):
-                faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(shown(question), shown(engine)))
-            engines[engine][question] = sent
-    sound = not faults.sentences
-    for engine, sent in engines.items():
-        if engine in taken:
-            faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; donnez-lui-en un autre.".format(shown(engine)))
-        absent = [shown(question.id) for question in sources.case.questions if question.answerable and question.id not in sent]
-        if absent and sound:
-            faults.add("", "moteur {} : aucune ligne pour {} ; ajoutez-la, fût-elle de contexte vide.".format(
-                shown(engine), ", ".join(absent[:5]) + (", …" if len(absent) > 5 else "")))
-    if not engines and not faults.sentences:
+        if isinstance(value, tuple):
+            ranking.append((place, value))
+        elif sound(value, "object", place, faults) is not UNSOUND:
+            read_line(value, place, stem, corpus, engines, faults)
+    if ranking:
+        engines[stem] = read_ranking(ranking, corpus, faults)
+    if not engines and not faults.told:
         faults.add("", "aucune ligne ; donnez un objet par ligne, une liste JSON ou un classement TREC.")
+    sound_lines = not faults.told
+    for engine, deliveries in engines.items():
+        if engine in taken:
+            faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; "
+                           "donnez-lui-en un autre.".format(shown(engine)))
+        absent = [shown(question.id) for question in corpus.case.questions
+                  if question.answerable and question.id not in deliveries]
+        if absent and sound_lines:
+            faults.add("", "moteur {} : aucune ligne pour {} ; ajoutez-la, fût-elle de contexte vide.".format(
+                shown(engine), some(absent)))
     faults.check()
     return engines
 
 
-class Run(namedtuple("Run", "lines")):
-    """The (place, columns) of a TREC run."""
-    __slots__ = ()
-
-
 def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, Any]]:
-    """The (place, value) of each record of a file, one at a time; a TREC run is one value."""
-    filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    number, line = next(filled, (0, b""))
-    start = line.lstrip(b"\xef\xbb\xbf \t")[:1]
-    if start == b"[":
+    """The (place, value) of each record of a file, one at a time; a TREC line is a tuple of columns."""
+    lines, head = iter(lines), []
+    for line in lines:
+        head.append(line)
+        if line.strip(BLANK):
+            break
+    form = head[-1].lstrip(BLANK)[:1] if head else b""
+    if form == b"[":
         try:
-            tree = parse_json(decode(b"\n" * (number - 1) + line + b"".join(line for _, line in filled)))
+            tree = parse_json(decode(b"".join(chain(head, lines))))
         except AtelierError as error:
             faults.extend("", error)
             return
         check_tree(tree, faults)
         yield from (("[{}]".format(number), value) for number, value in enumerate(tree))
         return
-    columns = []
-    for number, line in chain([(number, line)] if number else (), filled):
-        place = "ligne {}".format(number)
+    for number, line in enumerate(chain(head, lines), 1):
+        if not line.strip(BLANK):
+            continue
+        place, text = "ligne {}".format(number), ""
         try:
-            text = ""
             text = decode(line).strip()
-            value = parse_json(text) if start == b"{" else columns.append((place, text.split()))
+            value = parse_json(text) if form == b"{" else tuple(text.split())
         except AtelierError as error:
-            cause = str(error).replace("ligne 1, ", "") if "JSON" in str(error) else "ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."
-            faults.add(place, cause + (" Un objet tient sur une ligne, ou dans une liste." if text == "{" else ""))
+            cause = re.sub("octet.*?: |ligne 1, ", "", str(error), count=1)
+            faults.add(place, cause + " Un objet tient sur une ligne, ou dans une liste." * (text == "{"))
             if text == "{":
                 return
             continue
-        if start == b"{":
-            check_tree(value, faults, place)
-            yield place, value
-    if columns:
-        yield "", Run(columns)
+        check_tree(value, faults, place)
+        yield place, value
 
 
-def read_line(value: Any, place: str, stem: str, sources: Sources, faults: Faults) -> Optional[Tuple[str, str, Sent]]:
-    """(engine, question id, what was sent) of a line; None, and faults, when it is not sound."""
-    if not fits(value, "object", place, faults):
-        return None
-    found = {role: next((value[name] for name in names if name in value), None) for role, names in LINE_NAMES.items()}
-    engine, before = value.get("engine", stem), len(faults.sentences)
-    question = found["question"]
-    if "question" not in value and isinstance(question, str):
-        question = sources.by_text.get(" ".join(question.split()), question)
+def read_line(line: Tree, place: str, stem: str, corpus: Corpus,
+              engines: Dict[str, Deliveries], faults: Faults) -> None:
+    """Put what a line says that an engine (stem by default) sent among what engines sent, if it is sound."""
+    before, engine, question = len(faults.told), line.get("engine", stem), ""
+    asked, sent = (next((name for name in names if name in line), names[0])
+                   for names in (QUESTION_NAMES, CONTEXT_NAMES))
     if not (isinstance(engine, str) and engine.strip()):
         faults.add(place, "« engine » attend un texte ; trouvé : {}.".format(shown(engine)))
-    if not isinstance(question, str) or question not in sources.questions:
-        faults.add(place, "question {} inconnue. {}".format(
-            shown(question), suggestion(str(question), sources.questions if "question" in value else sources.by_text)))
-    passages = {}
-    for key, records in (("context", found["context"]), ("hits", value.get("hits"))):
-        if key == "context" and not set(LINE_NAMES["context"]) & set(value):
-            faults.add(place, "la clé « context » manque ; ajoutez-la.")
-            continue
-        if not isinstance(records, list) and not (key == "hits" and records is None):
-            faults.add(place, "« {} » attend une liste ; trouvé : {}.".format(key, shown(records)))
-            continue
-        passages[key] = None if records is None else []
-        for number, record in enumerate(records or ()):
-            try:
-                passages[key].append(resolve(record, sources))
-            except AtelierError as error:
-                faults.extend("{} : {}[{}]".format(place, key, number), error)
-    if len(faults.sentences) > before:
-        return None
-    return engine, question, Sent(passages["context"], passages["hits"] and [passage for passage, _ in passages["hits"]])
+    try:
+        texts = corpus.asked if asked != "question" else {}
+        question = corpus.find("question", "inconnue", line.get(asked), corpus.questions, texts)
+    except AtelierError as error:
+        faults.extend(place, error)
+    if sent not in line:
+        faults.add(place, "la clé « context » manque ; ajoutez-la.")
+    context = read_passages(line.get(sent, []), sent, place, corpus, faults)
+    hits = line.get("hits")
+    if hits is not None:
+        hits = [passage for passage, _ in read_passages(hits, "hits", place, corpus, faults)]
+    if len(faults.told) > before:
+        return
+    if question in engines.setdefault(engine, {}):
+        faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(
+            shown(question), shown(engine)))
+    engines[engine][question] = Delivery(context, hits)
 
 
-def read_run(run: Run, sources: Sources, faults: Faults) -> Dict[str, Sent]:
-    """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank; the context is assembled here."""
-    found: Dict[str, List[Tuple[float, int, Passage]]] = {}
-    for place, columns in run.lines:
+def read_passages(records: Any, key: str, place: str, corpus: Corpus,
+                  faults: Faults) -> List[Tuple[Passage, int]]:
+    """The (passage, words kept) of the records of a line's key."""
+    if not isinstance(records, list):
+        faults.add(place, "« {} » attend une liste ; trouvé : {}.".format(key, shown(records)))
+        return []
+    passages = []
+    for number, record in enumerate(records):
         try:
-            question, _, passage, rank, score, _ = columns
-            ranked = -float(score), int(rank), sources.passage(passage)
-            if not abs(ranked[0]) < float("inf"):
+            passages.append(read_passage(record, corpus))
+        except AtelierError as error:
+            faults.extend("{} : {}[{}]".format(place, key, number), error)
+    return passages
+
+
+def read_ranking(rows: Iterable[Tuple[str, Sequence[str]]], corpus: Corpus,
+                 faults: Faults) -> Deliveries:
+    """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank.
+
+    The context is assembled here, with the case's top_k and budget.
+    """
+    found: Dict[str, Dict[str, Tuple[float, int, Passage]]] = {}
+    for place, columns in rows:
+        try:
+            question, _, name, rank, score, _ = columns
+            entry = -float(score), int(rank), corpus.passage(name)
+            if not abs(entry[0]) < float("inf"):
                 raise ValueError(score)
+            ranked = found.setdefault(corpus.find("question", "inconnue", question, corpus.questions), {})
+            if name in ranked:
+                raise AtelierError("passage {} donné deux fois pour {} ; gardez-en un.".format(
+                    shown(name), shown(question)))
+            ranked[name] = entry
         except ValueError:
-            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; trouvé : {}.".format(
-                shown(" ".join(columns))))
-            continue
+            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette"
+                              " ; trouvé : {}.".format(shown(" ".join(columns))))
         except AtelierError as error:
             faults.extend(place, error)
-            continue
-        if question not in sources.questions:
-            faults.add(place, "question {} inconnue. {}".format(shown(question), suggestion(question, sources.questions)))
-        elif any(ranked[2].id == other.id for _, _, other in found.setdefault(question, [])):
-            faults.add(place, "passage {} donné deux fois pour {} ; gardez-en un.".format(shown(passage), shown(question)))
-        else:
-            found[question].append(ranked)
-    sent = {}
-    for question, ranked in found.items():
-        if sorted(ranked, key=lambda each: each[:2]) != sorted(ranked, key=lambda each: each[1]):
-            sources.warnings.append("question {} : les rangs du classement contredisent ses scores ; ce sont les scores qui font foi, "
-                                    "le plus grand d'abord.".format(shown(question)))
-        hits = [passage for _, _, passage in sorted(ranked, key=lambda each: each[:2])][:sources.case.settings.top_k]
-        kept = assemble([passage.words for passage in hits], sources.case.settings.budget_words)
-        sent[question] = Sent([(passage, words) for passage, words in zip(hits, kept) if words], hits)
-    return sent
+    deliveries, settings = {}, corpus.case.settings
+    for question, entries in found.items():
+        ranked = sorted(entries.values(), key=lambda entry: entry[:2])
+        if any(one[1] > other[1] for one, other in zip(ranked, ranked[1:])):
+            corpus.warnings.append("question {} : les rangs du classement contredisent ses scores ; ce sont "
+                                   "les scores qui font foi, le plus grand d'abord.".format(shown(question)))
+        hits = [passage for _, _, passage in ranked[:settings.top_k]]
+        kept = assemble([passage.words for passage in hits], settings.budget_words)
+        context = [(passage, words) for passage, words in zip(hits, kept) if words]
+        deliveries[question] = Delivery(context, hits)
+    return deliveries
 
 
-def diagnose_engine(case: Case, name: str, sent: Mapping[str, Sent]) -> Dict[str, Any]:
-    """An engine's part of the report: a variant's, None where an engine has no figure."""
-    outcomes = [follow_engine(case, question, sent.get(question.id, Sent([], None))) for question in case.questions]
-    described = [describe_outcome(case.documents, lambda *kept: text_of(case.documents, *kept), *pair) for pair in zip(case.questions, outcomes)]
-    for question in described:
-        over = question["words_sent"] - case.settings.budget_words
-        question["over_budget"] = max(0, over)
-    return {"id": name, "chunking": None, "question_filters": True, **summarize_sets(case, None, outcomes), "passages": None, "questions": described}
-
-
-def follow_engine(case: Case, question: Question, sent: Sent) -> Outcome:
-    """Judge each fact that a question requires on what an engine sent."""
-    context = [Hit(rank, passage, None, kept) for rank, (passage, kept) in enumerate(sent.context, 1)]
-    by_id = {passage.id: passage for passage, _ in sent.context}
-    spans = kept_spans(by_id, [Kept(hit.passage.id, hit.kept) for hit in context])
-    merged: Dict[str, List[Span]] = {}
+def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
+    """What an engine sent for a question, as the evaluator takes it; its ranks ignore per_document."""
+    sent: Dict[str, List[Span]] = {}
+    spans = [kept_span(*part) for part in delivery.context]
     for span in union(span for span in spans if span.start < span.end):
-        merged.setdefault(span.document, []).append(span)
+        sent.setdefault(span.document, []).append(span)
 
-    def count_kept(span):
-        shared = overlapping(merged.get(span.document, ()), span.start, span.end)
-        return sum(min(span.end, each.end) - max(span.start, each.start) for each in shared)
-    hits = None if sent.hits is None else [Hit(rank, passage, None, count_kept(passage.span)) for rank, passage in enumerate(sent.hits, 1)]
-    conditions = [case.settings.filters, question.filters]
-
-    def lose(quote, missing):
-        document = case.documents[quote.span.document]
-        judged = overlapping(document.sections, document.starts[quote.span.start], document.ends[quote.span.end - 1]) or [document]
-        return find_loss(Trip(quote.span, missing, (), (), hits, lambda id: None, case.settings.budget_words, breaks(conditions, judged)), ENGINE_STAGES)
-    verdicts = [judge(case.facts[fact], case.documents, spans, lose) for fact in question.required_facts]
-    return Outcome(question._replace(per_document=None), None, None, hits, context, spans, verdicts, None)  # its ranks are its own
+    def sent_words(passage):
+        _, start, end = passage.span
+        return sum(min(end, part.end) - max(start, part.start)
+                   for part in overlapping(sent.get(passage.span.document, ()), start, end))
+    hits = None if delivery.hits is None else [Hit(rank, passage, None, sent_words(passage))
+                                               for rank, passage in enumerate(delivery.hits, 1)]
+    context = [Hit(rank, passage, None, words) for rank, (passage, words) in enumerate(delivery.context, 1)]
+    question = question._replace(per_document=None)
+    return Sent(question, filters_in_force(case, question), None, None, hits, context, None, None, None)
 
 
-def export_passages(case: Case) -> Iterator[str]:
+def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterator[str]:
     """A JSON line for each passage of each variant, for another engine to index exactly these."""
     for variant in case.variants:
-        for name, passages in cut(case.documents, variant).by_document.items():
-            document = case.documents[name]
-            for passage in passages:
-                sections = sections_of(document, passage)
-                yield encode({
-                    "id": "{}/{}".format(variant.id, passage.id), **passage.span._asdict(), "start_char": passage.start, "end_char": passage.end,
-                    "text": text_of(case.documents, passage), "title": document.label,
-                    "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
+        for passage in cutting_of(variant.id).by_id.values():
+            document = case.documents[passage.span.document]
+            sections = sections_of(document, passage)
+            yield encode({
+                "id": "{}/{}".format(variant.id, passage.id), **passage.span._asdict(),
+                "start_char": passage.start, "end_char": passage.end,
+                "text": text_of(case.documents, passage), "title": document.label,
+                "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
-# --- 15. Citations: a register to three fractions -------------------------------------------------
+# --- 17. Citations: a register to three fractions -------------------------------------------------
 
-RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit", "irrelevant": "hors sujet",
-             "review": "à relire"}  # human judgements: none is inferred
+RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit",
+             "irrelevant": "hors sujet", "review": "à relire"}  # human judgements: none is inferred
 VERDICTS = {"supported": "soutenue", "review": "à relire", "unsupported": "non soutenue"}
-CLAIMS = {"supported": "Affirmations soutenues", "review": "Affirmations à relire", "unsupported": "Affirmations non soutenues"}
-STATUSES = {"source_missing": "source inconnue", "not_in_context": "hors du contexte", "revision_mismatch": "autre révision",
-            "content_mismatch": "autre texte", "valid": "valide"}
-FRACTIONS = (("claim_support", "affirmations soutenues"), ("citation_usefulness", "citations valides qui soutiennent"),
+CLAIMS = {"supported": "Affirmations soutenues", "review": "Affirmations à relire",
+          "unsupported": "Affirmations non soutenues"}
+STATUSES = {"source_missing": "source inconnue", "not_in_context": "hors du contexte",
+            "revision_mismatch": "autre révision", "content_mismatch": "autre texte", "valid": "valide"}
+FRACTIONS = (("claim_support", "affirmations soutenues"),
+             ("citation_usefulness", "citations valides qui soutiennent"),
              ("structural_validity", "citations valides"))
-REGISTER_KEYS = (Key("passages", "list"), Key("context", "texts"), Key("context_from", "object"), Key("claims", "list", True))
-SOURCE_KEYS = (Key("id", "filled", True), Key("revision", "revision"), Key("text", "filled", True))
-CLAIM_KEYS = (Key("id", "filled", True), Key("text", "filled", True), Key("citations", "list", True))
-CITATION_KEYS = (Key("passage", "filled", True), Key("revision", "revision"), Key("text", "filled", True), Key("relation", "filled", True))
-FROM_KEYS = (Key("report", "filled", True), Key("variant", "filled", True), Key("question", "filled", True))
-
-
-class Source(namedtuple("Source", "revision text given")):
-    """A passage of a register: given tells that it was in the context."""
-    __slots__ = ()
-
-
-class Citation(namedtuple("Citation", "passage revision text relation status same_content duplicate")):
-    """A claim's citation, judged; same_content (None but for a revision_mismatch) tells whether only the number changed."""
-    __slots__ = ()
-
-
-def same_text(one: str, other: str) -> bool:
-    """To the letter, line ends apart."""
-    return one.splitlines() == other.splitlines()
-
-
-def judge_citation(sources: Mapping[str, Source], passage: str, revision: Any, text: str) -> Tuple[str, Optional[bool]]:
-    """(status, same_content): the first status that holds."""
-    source = sources.get(passage)
-    if source is None or not source.given:
-        return "source_missing" if source is None else "not_in_context", None
-    same = same_text(source.text, text)
-    if source.revision != revision:
-        return "revision_mismatch", same
-    return "valid" if same else "content_mismatch", None
-
-
-def judge_claim(citations: Iterable[Citation]) -> str:
-    """supported by a valid citation that supports; else review when a valid one is under review; else unsupported."""
-    relations = {citation.relation for citation in citations if citation.status == "valid"}
-    return "supported" if "supports" in relations else "review" if "review" in relations else "unsupported"
 
 
 def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Dict[str, Any]:
-    """The `citations` of a register's report; name is the file's, read gives the bytes of a report that it names.
+    """The `citations` of a register's report; name is the file's, read gives the bytes of one that it names.
 
     Raises AtelierError with all the faults of the file.
     """
     faults = Faults(name)
-    try:
-        tree = parse_json(decode(data))
-    except AtelierError as error:
-        faults.extend("", error)
-        faults.check()
-    check_tree(tree, faults)
-    register = read_object(tree, "", REGISTER_KEYS, faults)
-    sources = read_sources(register, read, faults)
-    claims = [(item.get("id"), read_citations(place, item, sources, faults)) for place, _, item in read_list(register, "claims", CLAIM_KEYS, faults)]
+    register = read_tree(data, "register", faults)
+    known = read_given(register, read, faults)
+    claims = [(claim.get("id"), read_citations(claim, known, faults)) for claim in register.get("claims", ())]
     faults.check()
     return {"file": os.path.basename(name), "sha256": sha256(data), **count_citations(claims)}
 
 
-def read_sources(register: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Source]:
-    """The passages of a register by id, from its own list or from a report's context."""
-    if "context_from" in register:
-        if "passages" in register or "context" in register:
+def read_given(register: Found, read: Callable[[str], bytes],
+               faults: Faults) -> Dict[str, Tuple[Any, str, bool]]:
+    """{passage id: (revision, text, whether it was sent)}, from a register's own lists or from a report."""
+    if "context_from" in register.given:
+        if register.given & {"passages", "context"}:
             faults.add("context_from", "remplace « passages » et « context » ; ôtez-les.")
-        return read_report_context(read_object(register["context_from"], "context_from", FROM_KEYS, faults), read, faults)
+        return read_context(register.get("context_from", {}), read, faults)
     for key in ("passages", "context"):
-        if key not in register:
+        if key not in register.given:
             faults.add("", "la clé {} manque, ou « context_from ».".format(shown(key)))
-    sources = {item["id"]: Source(item.get("revision"), item["text"], item["id"] in register.get("context", ()))
-               for _, _, item in read_list(register, "passages", SOURCE_KEYS, faults) if {"id", "text"} <= set(item)}
-    for number, id in enumerate(register.get("context", ())):
-        if id not in sources:
-            faults.add("context[{}]".format(number), "passage {} inconnu. {}".format(shown(id), suggestion(id, sources)))
-    return sources
+    sent = frozenset(register.get("context", ()))
+    known = {item["id"]: (item.get("revision"), item["text"], item["id"] in sent)
+             for item in register.get("passages", ()) if {"id", "text"} <= set(item)}
+    for number, name in enumerate(register.get("context", ())):
+        if name not in known:
+            faults.add("context[{}]".format(number), "passage {} inconnu.".format(shown(name)), name, known)
+    return known
 
 
-def read_report_context(origin: Mapping[str, Any], read: Callable[[str], bytes], faults: Faults) -> Dict[str, Source]:
-    """The passages that a report found for a question, with the words that the budget let through."""
-    if len(origin) < len(FROM_KEYS):
+def read_context(origin: Mapping[str, str], read: Callable[[str], bytes],
+                 faults: Faults) -> Dict[str, Tuple[Any, str, bool]]:
+    """The passages that a report found for a question; those sent, as the budget let them through."""
+    if len(origin) < 3:
         return {}
     try:
-        report = parse_report(read(origin["report"]))
+        found = read_report(read(origin["report"]), "")
     except AtelierError as error:
         faults.extend("context_from.report ({})".format(origin["report"]), error)
         return {}
-    found: Any = report["variants"]
     for key in ("variant", "question"):
-        known = {each["id"]: each for each in found}
+        known = {part["id"]: part for part in found[key + "s"]}
         if origin[key] not in known:
-            faults.add("context_from." + key, "{} inconnu du rapport. {}".format(shown(origin[key]), suggestion(origin[key], known)))
+            problem = "{} inconnu du rapport.".format(shown(origin[key]))
+            faults.add("context_from." + key, problem, origin[key], known)
             return {}
-        found = known[origin[key]]["questions"] if key == "variant" else known[origin[key]]
-    dropped = {hit["passage"]: Source(None, hit["text"], False) for hit in found["hits_before_budget"] or ()}
-    return {**dropped, **{kept["passage"]: Source(None, kept["text"], True) for kept in found["context"]}}
+        found = known[origin[key]]
+    return {part["passage"]: (None, part["text"], key == "context")
+            for key in ("hits_before_budget", "context") for part in found[key] or ()}
 
 
-def read_citations(place: str, item: Mapping[str, Any], sources: Mapping[str, Source], faults: Faults) -> List[Citation]:
-    """A claim's citations, judged; one that repeats another is a duplicate, and a fault when it changes the relation."""
-    citations: Dict[Tuple[str, Any, str], Citation] = {}
-    judged = []
-    for number, value in enumerate(item.get("citations", ())):
-        where = "{}.citations[{}]".format(place, number)
-        each = read_object(value, where, CITATION_KEYS, faults)
-        if each.get("relation", "review") not in RELATIONS:
-            faults.add(where + ".relation", "relation {} inconnue. Possibles : {}.".format(
-                shown(each["relation"]), ", ".join("{} ({})".format(*pair) for pair in RELATIONS.items())))
-        if not {"passage", "text", "relation"} <= set(each):
+def read_citations(claim: Found, known: Mapping[str, Tuple[Any, str, bool]],
+                   faults: Faults) -> List[Dict[str, Any]]:
+    """A claim's citations, as the report has them; one that repeats another must have its relation."""
+    relations: Dict[Tuple[str, Any, str], str] = {}
+    citations = []
+    for item in claim.get("citations", ()):
+        relation = item.get("relation", "review")
+        if relation not in RELATIONS:
+            faults.add(item.place + ".relation", "relation {} inconnue. Possibles : {}.".format(
+                shown(relation), ", ".join("{} ({})".format(*pair) for pair in RELATIONS.items())))
+        if not {"passage", "text", "relation"} <= set(item):
             continue
-        key = each["passage"], each.get("revision"), each["text"]
-        first = citations.get(key)
-        if first and first.relation != each["relation"]:
-            faults.add(where, "même citation qu'une autre de cette affirmation, avec une autre relation ({} et {}) ; choisissez.".format(
-                first.relation, each["relation"]))
-        citation = Citation(*key, each["relation"], *judge_citation(sources, *key), duplicate=bool(first))
-        citations.setdefault(key, citation)
-        judged.append(citation)
-    return judged
+        key = item["passage"], item.get("revision"), item["text"]
+        duplicate, first = key in relations, relations.setdefault(key, relation)
+        if first != relation:
+            faults.add(item.place, "même citation qu'une autre de cette affirmation, avec une autre relation "
+                                   "({} et {}) ; choisissez.".format(first, relation))
+        citations.append({"passage": key[0], "revision": key[1], **assess(*key[1:], known.get(key[0])),
+                          "relation": relation, "duplicate": duplicate})
+    return citations
 
 
-def count_citations(claims: Sequence[Tuple[str, Sequence[Citation]]]) -> Dict[str, Any]:
-    """Three fractions that are never merged, and what they are made of."""
-    distinct = [citation for _, citations in claims for citation in citations if not citation.duplicate]
-    valid = [citation for citation in distinct if citation.status == "valid"]
+def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> Dict[str, Any]:
+    """A citation's status, the first that holds; with another revision, whether the text is the same."""
+    if not given:
+        return {"status": "source_missing"}
+    known_revision, known_text, sent = given
+    same = known_text.splitlines() == text.splitlines()  # to the letter, line ends apart
+    if sent and revision != known_revision:
+        return {"status": "revision_mismatch", "same_content": same}
+    return {"status": "not_in_context" if not sent else "valid" if same else "content_mismatch"}
+
+
+def count_citations(found: Iterable[Tuple[str, Sequence[Tree]]]) -> Dict[str, Any]:
+    """Three fractions that are never merged, and what they are made of: the (id, citations) of each claim.
+
+    A claim is supported when a valid citation supports it, else under review when a valid one is.
+    """
+    claims = []
+    for name, citations in found:
+        relations = {citation["relation"] for citation in citations if citation["status"] == "valid"}
+        verdict = "supported" if "supports" in relations else "review" if "review" in relations else ""
+        claims.append({"id": name, "verdict": verdict or "unsupported", "citations": citations})
+    cited = [(claim["id"], citation) for claim in claims for citation in claim["citations"]]
+    distinct = [pair for pair in cited if not pair[1]["duplicate"]]
+    valid = [pair for pair in distinct if pair[1]["status"] == "valid"]
+    supporting = [pair for pair in valid if pair[1]["relation"] == "supports"]
     return {
-        "claim_support": fraction(sum(judge_claim(citations) == "supported" for _, citations in claims), len(claims)),
-        "citation_usefulness": fraction(sum(citation.relation == "supports" for citation in valid), len(distinct)),
-        "structural_validity": fraction(len(valid), len(distinct)),
-        "claims": [{"id": id, "verdict": judge_claim(citations), "citations": [describe_citation(citation) for citation in citations]}
-                   for id, citations in claims],
-        "duplicates": [{"claim": id, "passage": citation.passage, "revision": citation.revision}
-                       for id, citations in claims for citation in citations if citation.duplicate],
-        "uncited": [id for id, citations in claims if not citations],
-        "open_reviews": [{"claim": id, "passage": citation.passage} for id, citations in claims for citation in citations
-                         if citation.relation == "review" and citation.status == "valid" and not citation.duplicate],
+        "claim_support": fraction([claim for claim in claims if claim["verdict"] == "supported"], claims),
+        "citation_usefulness": fraction(supporting, distinct),
+        "structural_validity": fraction(valid, distinct),
+        "claims": claims,
+        "duplicates": [{"claim": name, "passage": citation["passage"], "revision": citation["revision"]}
+                       for name, citation in cited if citation["duplicate"]],
+        "uncited": [claim["id"] for claim in claims if not claim["citations"]],
+        "open_reviews": [{"claim": name, "passage": citation["passage"]} for name, citation in valid
+                         if citation["relation"] == "review"],
     }
 
 
-def fraction(numerator: int, denominator: int) -> Dict[str, Any]:
-    return {"numerator": numerator, "denominator": denominator, "fraction": "{}/{}".format(numerator, denominator)}
+def fraction(part: Sequence[Any], whole: Sequence[Any]) -> Dict[str, Any]:
+    numbers = len(part), len(whole)
+    return {"numerator": numbers[0], "denominator": numbers[1], "fraction": "{}/{}".format(*numbers)}
 
 
-def describe_citation(citation: Citation) -> Dict[str, Any]:
-    same = {"same_content": citation.same_content} if citation.status == "revision_mismatch" else {}
-    return {"passage": citation.passage, "revision": citation.revision, "status": citation.status, **same,
-            "relation": citation.relation, "duplicate": citation.duplicate}
-
-
-def format_citations(citations: Mapping[str, Any]) -> str:
+def format_citations(citations: Tree) -> str:
     """The three fractions, then what a person has to look at, at most 80 columns wide."""
     lines = [clip("Atelier {} · {}".format(__version__, citations["file"])), ""]
     lines += ["{:<36}{:>8}".format(label, citations[key]["fraction"]) for key, label in FRACTIONS] + [""]
     for claim in citations["claims"]:
         lines.append(clip("{} : {}".format(claim["id"], VERDICTS[claim["verdict"]])))
-        lines += ["    " + clip("{} : {}, {}{}".format(each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]],
-                                                      ", répétée" if each["duplicate"] else ""), 76) for each in claim["citations"]]
-    for key, label in (("open_reviews", "à relire"), ("duplicates", "citations répétées"), ("uncited", "sans citation")):
-        names = ", ".join(each if isinstance(each, str) else "{} ({})".format(each["claim"], each["passage"]) for each in citations[key])
-        lines += [] if not names else ["", clip("{} : {}".format(label.capitalize(), names))]
+        lines += ["    " + clip("{} : {}, {}{}".format(
+            citation["passage"], STATUSES[citation["status"]], RELATIONS[citation["relation"]],
+            ", répétée" * citation["duplicate"]), 76) for citation in claim["citations"]]
+    for key, label in (("open_reviews", "À relire"), ("duplicates", "Citations répétées"),
+                       ("uncited", "Sans citation")):
+        names = [item if key == "uncited" else "{claim} ({passage})".format(**item)
+                 for item in citations[key]]
+        lines += ["", clip("{} : {}".format(label, ", ".join(names)))] if names else []
     return "\n".join(lines) + "\n"
 
 
-# --- 16. Page: a report's dict to one HTML page ---------------------------------------------------
+# --- 18. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
-:root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
-@media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;--wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
+:root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;
+--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
+@media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;
+--wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
 *{box-sizing:border-box}
 html{color-scheme:light dark}
-body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);font:1rem/1.55 Charter,"Bitstream Charter","Sitka Text",Cambria,Georgia,serif;font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}
+body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);
+font:1rem/1.55 Charter,"Bitstream Charter","Sitka Text",Cambria,Georgia,serif;
+font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}
 h1{font-size:1.9rem;line-height:1.2;margin:0 0 .3rem}
 h2{font-size:1.35rem;margin:3rem 0 .8rem}
 h3{font-size:1rem;margin:2.2rem 0 .5rem}
@@ -2658,50 +3485,58 @@ a{color:inherit;text-underline-offset:.15em}
 a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid var(--proof);outline-offset:2px}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
 .soft,dt,th,figcaption{color:var(--soft)}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}dd{margin:0}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}
+dd{margin:0}
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.85rem;overflow-wrap:normal}
-th{font-weight:400;text-align:left;vertical-align:bottom}tbody th{vertical-align:top}
+th{font-weight:400;text-align:left;vertical-align:bottom}
+tbody th,td{vertical-align:top}
 th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line)}
-td{vertical-align:top}
 .n{text-align:right;white-space:nowrap}
 .id{overflow-wrap:anywhere;min-width:7rem}
 .bar{display:block;height:.35rem;min-width:4rem;border:1px solid var(--soft);margin-top:.2rem}
-.bar i{display:block;height:100%;background:var(--kept);print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.marks{display:flex;flex-direction:column;gap:.1rem}
+.bar i{display:block;height:100%;background:var(--kept)}
+.marks{display:grid;gap:.1rem}
 .m{white-space:nowrap}.m b{display:inline-block;width:1.2em;text-align:center;font-weight:400}
 .lost{color:var(--lost)}
 details{border-top:1px solid var(--line);padding:.5rem 0}
 summary{cursor:pointer}
 figure{margin:.8rem 0}
 .row{display:grid;grid-template-columns:12rem 1fr;align-items:end;gap:0 .8rem}
-.lab,.row>:first-child{font-size:.8rem;overflow-wrap:anywhere;color:var(--soft)}
-.row>:last-child{position:relative;height:2.2rem;display:block;background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
-.strip .row>:last-child::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);border-left:3px double var(--lost)}
-.row>:last-child i{font-style:normal}
-.row>:last-child>*{position:absolute;top:1rem;height:.9rem}
-.kept,.cut,.away{border:1px solid var(--ink);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.lab,.row>:first-child{font-size:.8rem;color:var(--soft)}
+.row>*+*{position:relative;height:2.2rem;
+background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
+.strip .row>*+*::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);
+border-left:3px double var(--lost)}
+i{font-style:normal}
+.row>*+*>*{position:absolute;top:1rem;height:.9rem}
+.kept,.cut,.away{border:1px solid var(--ink)}
 .kept{background:var(--kept)}
 .cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
 .away{border-style:dashed}
-.row>:last-child>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
-.q b{white-space:nowrap;position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;color:var(--proof)}
-.row>:last-child>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
-.row>:last-child>.tag.before{transform:translateX(-100%)}
-.strip>.first>:last-child,.strip>.away-row>:last-child{background-image:none}.strip>.away-row>:last-child::after{display:none}
-.row>:last-child svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
-.row>:last-child>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost);print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.row>:last-child>.o{top:1rem;min-width:3px;background:var(--proof);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.row>*+*>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
+.q b{white-space:nowrap;position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;
+color:var(--proof)}
+.row>*+*>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
+.row>*+*>.tag.before{transform:translateX(-100%)}
+.strip>.first>*+*,.strip>.away-row>*+*{background-image:none}
+.strip>.away-row>*+*::after{display:none}
+.row>*+* svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
+.row>*+*>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
+.row>*+*>.o{min-width:3px;background:var(--proof)}
+.bar i,.kept,.cut,.p,.o{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 figcaption{font-size:.8rem}figcaption span{display:inline-block;margin-right:1.2rem}
 .m small{color:var(--soft);font-size:.75rem}
 [id]{scroll-margin-top:1rem}
-@media (forced-colors:active){.kept,.cut,.bar i,.p,.o{forced-color-adjust:none}}
-.words{background:var(--wash);padding:.6rem .8rem;margin:.5rem 0;font-size:.9rem;overflow-wrap:anywhere;white-space:pre-line}
+.words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
 .off{color:var(--soft);font-style:italic}
-@media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}.row>:last-child{height:2.2rem}dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
-@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}figure,.words{break-inside:avoid}h2,h3,summary{break-after:avoid}.words{border:1px solid var(--line)}details::details-content{content-visibility:visible;block-size:auto}}
+@media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}
+dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
+@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}figure,.words{break-inside:avoid}
+h2,h3,summary{break-after:avoid}.words{border:1px solid var(--line)}
+details::details-content{content-visibility:visible;block-size:auto}}
 """
 PAGE = """<!DOCTYPE html>
 <html lang="fr">
@@ -2718,15 +3553,28 @@ PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
+SCROLLED = 'section class="scroll" tabindex="0" aria-label="{}"'  # by keyboard too
 COVERED = ("●", "couverte")
-NOTHING_FOUND = {"no_term": "Aucun mot à chercher.", "no_match": "Aucun passage ne partage un mot avec la question.",
-                 "no_document": "Les filtres n'admettent aucun document.", None: "Rien n'a été envoyé."}
-SIGNS = {"filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"), "split_at_boundary": ("◇", "découpage"),
-         "not_matched": ("□", "sans mot commun"), "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée")}
+SIGNS = {
+    "filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"),
+    "split_at_boundary": ("◇", "découpage"), "not_matched": ("□", "sans mot commun"),
+    "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée"),
+}
+NOTHING_FOUND = {
+    "no_term": "Aucun mot à chercher.", "no_match": "Aucun passage ne partage un mot avec la question.",
+    "no_document": "Les filtres n'admettent aucun document.", None: "Rien n'a été envoyé.",
+}
+COLUMNS = (  # of the variants: label, what is shown, a figure of the summary, what it is a part of
+    ("passages", "{}", "passages_indexed", None), ("mots indexés", "{}", "words_indexed", None),
+    ("contextes complets", "{}/{}", "complete_contexts", "answerable_questions"),
+    ("faits couverts", "{}/{}", "facts_covered", "facts_required"),
+    ("mots envoyés", "{}", "words_sent", None), ("mots redondants", "{}", "redundant_words", "words_sent"),
+)
 DETAILED_QUESTIONS = 50  # beyond, only those that lost a proof are detailed
 SHOWN_WORDS = 200        # of what the budget cut from a passage
 AROUND_WORDS = 15        # on each side of a quote, on a long page
 DRAWN_QUOTES = 40        # one a line; beyond, all on one
+TOLD_LIMITS = 20         # of the passages of a document
 
 
 def escape(text: Any) -> str:
@@ -2735,486 +3583,514 @@ def escape(text: Any) -> str:
     return escape_html(str(text), quote=True)
 
 
-def fr(text: str) -> str:
-    """Our own French, escaped, with its non-breaking spaces."""
-    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", lambda match: "\u00a0" + (match.group(1) or ""), escape(text)))
+def fr(text: str, *values: Any) -> str:
+    """Our own French with its values, escaped, with its non-breaking spaces."""
+    sentence = escape(text.format(*values) if values else text)
+    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", sentence))
 
 
-def draw_page(report: Mapping[str, Any]) -> Iterator[str]:
-    """The pieces of the page of a report, of a case or of citations."""
-    title = report["case"]["title"] or report["case"]["file"] if "case" in report else report["citations"]["file"]
-    head, tail = PAGE.split("@BODY@")
-    yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
-    yield from draw_citations(report["citations"], report) if "citations" in report else draw_report(report, title)
-    yield tail
+def tag(opening: str, *inside: str) -> str:
+    """An element, from what stands in its opening tag and the markup inside."""
+    return "<{}>{}</{}>".format(opening, "".join(inside), opening.split()[0])
 
 
 def bdi(text: Any) -> str:
     """A name of the case, which may be of a script that runs the other way."""
-    return "<bdi>{}</bdi>".format(escape(text))
+    return tag("bdi", escape(text))
 
 
-def draw_report(report: Mapping[str, Any], title: str) -> Iterator[str]:
+def bullets(sentences: Iterable[str]) -> str:
+    items = [tag("li", fr(sentence)) for sentence in sentences]
+    return tag("ul", *items) if items else ""
+
+
+def bar(part: float, whole: float) -> str:
+    return tag('span class="bar"', '<i style="width:{:.1f}%"></i>'.format(100 * part / whole if whole else 0))
+
+
+def table(labels: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> Iterator[str]:
+    """Rows are (name, *cells); kind is the attribute of the labels after the first."""
+    head = [tag('th scope="col"' + kind * (number > 0), escape(label)) for number, label in enumerate(labels)]
+    yield "<table>" + tag("thead", tag("tr", *head)) + "<tbody>"
+    for name, *cells in rows:
+        yield tag("tr", tag('th scope="row" class="id"', escape(name)), *cells)
+    yield "</tbody></table>"
+
+
+def draw_page(report: dict) -> Iterator[str]:
+    """The pieces of the page of a report, of a case or of citations."""
+    if "case" in report:
+        title, body = report["case"]["title"] or report["case"]["file"], draw_report
+    else:
+        title, body = report["citations"]["file"], draw_citations
+    head, tail = PAGE.split("@BODY@")
+    yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
+    yield from body(report, title)
+    yield tail
+
+
+def draw_header(title: str, sentence: str, figures: dict) -> str:
+    """The top of a page: its title, a sentence of markup, {label: figure}."""
+    pairs = [tag("dt", label) + tag("dd", escape(figure)) for label, figure in figures.items()]
+    return tag("header", tag("h1", escape(title)), sentence, tag("dl", *pairs))
+
+
+def draw_report(report: dict, title: str) -> Iterator[str]:
     """The page of a case, in order: the case, variants, matrix, strips with their words, documents."""
     case, settings, variants = report["case"], report["settings"], report["variants"]
-    yield '<header><h1>{}</h1><p>{}</p><dl>'.format(escape(title), fr("{}, {}, {} dont {} avec réponse, {}".format(
-        counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(case["questions"], "question"),
-        case["answerable_questions"], counted(case["facts"], "fait"))))
-    filters = ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun"
-    for label, value in (("Cas", case["file"]), ("Empreinte", case["sha256"]), ("Atelier", report["atelier"]), ("Filtres", filters),
-                         ("Réglages", "top_k {}, budget {}".format(settings["top_k"], counted(settings["budget_words"], "mot")))):
-        yield "<dt>{}</dt><dd>{}</dd>".format(fr(label), escape(value))
-    yield ('</dl></header><nav aria-label="Sommaire"><ul><li><a href="#variantes">Variantes</a></li><li><a href="#matrice">Matrice</a></li>'
-           '<li><a href="#trajets">Trajets</a></li><li><a href="#documents">Documents</a></li></ul></nav><main id="contenu">')
-    yield from draw_variants(report)
-    shown_questions = [number for number in range(case["questions"]) if case["questions"] <= DETAILED_QUESTIONS
-                       or any(fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
-    yield from draw_matrix(variants, set(shown_questions))
-    yield '<section id="trajets"><h2>{}</h2>'.format(fr("Le trajet de chaque preuve"))
-    yield "<p>{}</p>".format(fr("Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le budget. Plein : envoyé ; "
-                                "hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres lettrés sont les preuves exigées. "
-                                "Les mots d'un document se comptent à partir de 0."))
-    if len(shown_questions) < case["questions"]:
-        yield "<p>{}</p>".format(fr("{} sans preuve perdue : dans la matrice seulement.".format(
-            counted(case["questions"] - len(shown_questions), "question"))))
-    if case["questions"] > DETAILED_QUESTIONS:
-        stages = [stage for stage in STAGE.values() if any(stage.id in variant["summary"]["losses"] for variant in variants)]
-        yield "<ul>{}</ul>".format("".join("<li>{}</li>".format(fr("Une preuve {} : {}".format(stage.label, stage.advice))) for stage in stages))
-    for number in shown_questions:
-        yield from draw_question(number, variants, settings["budget_words"], brief=case["questions"] > DETAILED_QUESTIONS)
-    yield "</section>"
+    questions = variants[0]["questions"]
+    yield draw_header(title, tag("p", fr(
+        "{}, {}, {} dont {} avec réponse, {}", counted(case["words"], "mot"),
+        counted(len(case["documents"]), "document"), counted(len(questions), "question"),
+        case["answerable_questions"], counted(case["facts"], "fait"))), {
+            "Cas": case["file"], "Empreinte": case["sha256"], "Atelier": report["atelier"],
+            "Filtres": ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun",
+            "Réglages": "top_k {}, budget {}".format(
+                settings["top_k"], counted(settings["budget_words"], "mot"))})
+    links = [tag("li", '<a href="#{}">{}</a>'.format(name.lower(), name))
+             for name in ("Variantes", "Matrice", "Trajets", "Documents")]
+    yield tag('nav aria-label="Sommaire"', tag("ul", *links)) + '<main id="contenu">'
+    yield draw_variants(report)
+    brief = len(questions) > DETAILED_QUESTIONS
+    detailed = [number for number in range(len(questions)) if not brief or any(
+        fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
+    yield '<section id="matrice"><h2>La matrice</h2><{}>'.format(SCROLLED.format("Questions et variantes"))
+    labels = ["question"] + [variant["id"] for variant in variants]
+    yield from table(labels, draw_matrix(variants, set(detailed)))
+    yield "</section></section>"
+    yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
     yield "</main>"
 
 
-def draw_variants(report: Mapping[str, Any]) -> Iterator[str]:
+def draw_variants(report: dict) -> str:
     """The warnings, then a line for each variant, with bars."""
-    yield '<section id="variantes"><h2>Les variantes</h2>'
-    if report["warnings"]:
-        yield "<ul>{}</ul>".format("".join("<li>{}</li>".format(fr("Attention : " + warning)) for warning in report["warnings"]))
-    yield '<section class="scroll" tabindex="0" aria-label="Tableau des variantes"><table><thead><tr>'
-    for label in ("variante", "passages", "mots indexés", "contextes complets", "faits couverts", "mots envoyés", "mots redondants"):
-        yield '<th scope="col"{}>{}</th>'.format("" if label == "variante" else ' class="n"', label)
-    yield "</tr></thead><tbody>"
+    rows = []
     for variant in report["variants"]:
         summary = variant["summary"]
-        yield '<tr><th scope="row" class="id">{}</th>'.format(escape(variant["id"]))
-        for value, part, whole in ((summary["passages_indexed"], 0, 0), (summary["words_indexed"], 0, 0),
-                                   (None, summary["complete_contexts"], summary["answerable_questions"]),
-                                   (None, summary["facts_covered"], summary["facts_required"]), (summary["words_sent"], 0, 0),
-                                   (summary["redundant_words"], summary["redundant_words"], summary["words_sent"])):
-            text = "–" if value is None and not whole else "{}/{}".format(part, whole) if value is None else value
-            bar = '<span class="bar"><i style="width:{:.1f}%"></i></span>'.format(100 * part / whole) if whole else ""
-            yield '<td class="n">{}{}</td>'.format(escape(text), bar)
-        yield "</tr>"
-    yield "</tbody></table></section></section>"
+        rows.append([variant["id"]])
+        for _, text, name, total in COLUMNS:
+            part, whole = summary[name], summary.get(total)
+            known = part is not None and (whole != 0 or text == "{}")
+            rows[-1].append(tag('td class="n"', escape(text.format(part, whole)) if known else "–",
+                                bar(part, whole) if whole else ""))
+    labels = ["variante"] + [label for label, *_ in COLUMNS]
+    return tag('section id="variantes"', "<h2>Les variantes</h2>",
+               bullets("Attention : " + warning for warning in report["warnings"]),
+               tag(SCROLLED.format("Tableau des variantes"), *table(labels, rows, ' class="n"')))
 
 
-def sign_of(fact: Mapping[str, Any]) -> Tuple[str, str]:
+def sign_of(fact: dict) -> Tuple[str, str]:
     """The (shape, word) of a fact's state."""
     return SIGNS[fact["loss"]["stage"]] if fact["loss"] else COVERED
 
 
-def draw_matrix(variants: Sequence[Mapping[str, Any]], linked: FrozenSet[int]) -> Iterator[str]:
+def draw_matrix(variants: list, linked: Iterable[int]) -> Iterator[List[str]]:
     """Questions by variants: a mark for each fact, a shape and a word, linked to its detail."""
-    yield '<section id="matrice"><h2>La matrice</h2><section class="scroll" tabindex="0" aria-label="Questions et variantes">'
-    yield '<table><thead><tr><th scope="col">question</th>'
-    for variant in variants:
-        yield '<th scope="col">{}</th>'.format(escape(variant["id"]))
-    yield "</tr></thead><tbody>"
     for number, question in enumerate(variants[0]["questions"]):
-        yield '<tr><th scope="row" class="id">{}</th>'.format(escape(question["id"]))
-        for rank, variant in enumerate(variants):
-            marks = ""
-            for fact in variant["questions"][number]["facts"]:
-                text = '<b aria-hidden="true">{}</b>{} <small>{}</small>'.format(*sign_of(fact), bdi(fact["id"]))
-                lost = " lost" if fact["loss"] else ""
-                marks += ('<a class="m{}" href="#d{}-{}">{}</a>'.format(lost, number, rank, text) if number in linked
-                          else '<span class="m{}">{}</span>'.format(lost, text))
-            yield '<td><div class="marks">{}</div></td>'.format(marks or '<span class="soft">sans preuve exigée</span>')
-        yield "</tr>"
-    yield "</tbody></table></section></section>"
+        cells = []
+        for column, variant in enumerate(variants):
+            link = ' href="#d{}-{}"'.format(number, column) if number in linked else ""
+            marks = [draw_mark(fact, link) for fact in variant["questions"][number]["facts"]]
+            marks = marks or ['<span class="soft">sans preuve exigée</span>']
+            cells.append(tag("td", tag('div class="marks"', *marks)))
+        yield [question["id"], *cells]
 
 
-def draw_question(number: int, variants: Sequence[Mapping[str, Any]], budget: int, brief: bool) -> Iterator[str]:
-    """A question, and a fold for each variant: the strip, then the words; brief: only for those that lost a proof."""
-    question = variants[0]["questions"][number]
-    yield '<article aria-labelledby="q{}"><h3 id="q{}">{}</h3>'.format(number, number, escape(question["text"]))
-    yield '<p class="soft">{}</p>'.format(escape(question["id"]))
-    for rank, variant in enumerate(variants):
-        asked = variant["questions"][number]
-        lost = [fact for fact in asked["facts"] if fact["loss"]]
-        state = "preuves couvertes" if asked["facts"] and not lost else "sans réponse attendue" if not asked["answerable"] else ", ".join(
-            "{} : {}".format(fact["id"], STAGE[fact["loss"]["stage"]].label) for fact in lost)
+def draw_mark(fact: dict, link: str) -> str:
+    """A fact in the matrix; link is its attribute, if any."""
+    shape, word = sign_of(fact)
+    opening = '{} class="m{}"{}'.format("a" if link else "span", " lost" if fact["loss"] else "", link)
+    return tag(opening, tag('b aria-hidden="true"', shape), word, " ", tag("small", bdi(fact["id"])))
+
+
+def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) -> Iterator[str]:
+    """The questions that are detailed, by their numbers; brief: advice is given once."""
+    yield '<section id="trajets"><h2>Le trajet de chaque preuve</h2>'
+    yield tag("p", fr(
+        "Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le "
+        "budget. Plein : envoyé ; hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres "
+        "lettrés sont les preuves exigées. Les mots d'un document se comptent à partir de 0."))
+    left = len(variants[0]["questions"]) - len(detailed)
+    if left:
+        yield tag("p", fr("{} sans preuve perdue : dans la matrice seulement.", counted(left, "question")))
+    if brief:
+        lost = {name for variant in variants for name in variant["summary"]["losses"]}
+        yield bullets("Une preuve {} : {}".format(stage.label, stage.advice)
+                      for stage in STAGE.values() if stage.id in lost)
+    for number in detailed:
+        yield draw_question(number, variants, budget, brief)
+    yield "</section>"
+
+
+def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
+    """A question, and a fold for each variant: the strip, the words; brief: only where a proof was lost."""
+    asked, folds = variants[0]["questions"][number], []
+    for column, variant in enumerate(variants):
+        question = variant["questions"][number]
+        facts, hits = lettered(question["facts"]), shown_hits(variant, question)
+        lost = ", ".join("{} : {}".format(fact["id"], STAGE[fact["loss"]["stage"]].label)
+                         for fact in facts if fact["loss"])
+        state = fr(lost or ("preuves couvertes" if facts else "sans réponse attendue"))
+        place, name = 'id="d{}-{}"'.format(number, column), escape(variant["id"]) + " – "
         if brief and not lost:
-            yield '<p id="d{}-{}">{} – {}</p>'.format(number, rank, escape(variant["id"]), fr(state))
+            folds.append(tag("p " + place, name, state))
             continue
-        yield '<details{}><summary>{} – <span{}>{}</span></summary><div id="d{}-{}">'.format(
-            " open" if lost and not brief else "", escape(variant["id"]), ' class="lost"' if lost else "", fr(state), number, rank)
-        yield from draw_strip(variant, asked, budget, brief)
-        yield from draw_words(variant, asked, brief)
-        yield "</div></details>"
-    yield "</article>"
+        away = [(fact, *stand) for fact in facts for stand in places_away(variant, fact, hits)]
+        strip = draw_strip(hits, away, facts, budget, brief) if hits or away else tag(
+            "p", fr(NOTHING_FOUND[question["no_hits"]]))
+        folds.append(tag("details open" if lost and not brief else "details",
+                         tag("summary", name, tag('span class="lost"' if lost else "span", state)),
+                         tag("div " + place, strip, *draw_words(hits, facts, brief))))
+    return tag('article aria-labelledby="q{}"'.format(number),
+               tag('h3 id="q{}"'.format(number), escape(asked["text"])),
+               tag('p class="soft"', escape(asked["id"])), *folds)
 
 
-def letters(facts: Sequence[Mapping[str, Any]]) -> List[Tuple[str, Mapping[str, Any]]]:
-    """A, B, C… for the facts of a question."""
-    return [(chr(ord("A") + number) if number < 26 else str(number + 1), fact) for number, fact in enumerate(facts)]
+def lettered(facts: list) -> list:
+    """The facts of a question, with a letter each: A, B, C…"""
+    return [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
+            for number, fact in enumerate(facts)]
 
 
 def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
     """A box from word start to word end of a track that is scale words long."""
     left, width = (round(100 * words / scale, 1) or 0 for words in (start, end - start))
-    return '<i class="{}" style="left:{:g}%{}">{}</i>'.format(kind, left, ";width:{:g}%".format(width) if end > start else "", inside)
+    style = "left:{:g}%;width:{:g}%" if end > start else "left:{:g}%"
+    return '<i class="{}" style="{}">{}</i>'.format(kind, style.format(left, width), inside)
 
 
-def rows_of(variant: Mapping[str, Any], question: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """What the strip and the words show, in order: the hits; of another engine, what it sent, then what it found and left."""
+def track(label: str, drawn: str, told: str, kind: str = "") -> str:
+    """A label, and boxes on a line with the words that say the same."""
+    return tag('div class="row{}"'.format(kind), tag("span", bdi(label)),
+               tag('span role="img" aria-label="{}"'.format(fr(told)), drawn))
+
+
+def shown_hits(variant: dict, question: dict) -> list:
+    """The hits; of another engine, what it sent, then what it found and left."""
     hits = question["hits_before_budget"] or []
     if variant["chunking"] is not None:
         return hits
     found = {hit["passage"]: hit for hit in hits}
-    sent = {kept["passage"]: kept for kept in question["context"]}
-    return ([{**found.get(kept["passage"], kept), "rank": kept["rank"], "kept_words": kept["words"]} for kept in question["context"]]
-            + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in sent])
+    sent = [{**found.get(part["passage"], part), "rank": part["rank"], "kept_words": part["words"]}
+            for part in question["context"]]
+    names = {hit["passage"] for hit in sent}
+    return sent + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in names]
 
 
-def places_in(row: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]) -> List[Tuple[str, int, int]]:
-    """(letter, start, end) of the quotes in a row's passage, in its own words, those put before it counted."""
-    placed = []
-    for letter, fact in letters(facts):
-        start, end = max(fact["start"], row["start"]), min(fact["end"], row["end"])
-        if fact["document"] == row["document"] and start < end:
-            placed.append((letter, row["lead_words"] + start - row["start"], row["lead_words"] + end - row["start"]))
-    return placed
+def places_in(hit: dict, facts: list) -> List[tuple]:
+    """(letter, start, end) of the quotes in a passage, in its own words, those put before it counted."""
+    places, lead = [], hit["lead_words"] - hit["start"]
+    for fact in facts:
+        start, end = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
+        if fact["document"] == hit["document"] and start < end:
+            places.append((fact["letter"], lead + start, lead + end))
+    return places
 
 
-def draw_strip(variant: Mapping[str, Any], question: Mapping[str, Any], budget: int, brief: bool) -> Iterator[str]:
-    """The hits to scale, one after the other, the budget across them, and the passages where lost proofs really stand.
-
-    brief: passages without proof that follow one another share a line.
-    """
-    facts, rows = question["facts"], rows_of(variant, question)
-    away = [(letter, fact, *place) for letter, fact in letters(facts) for place in places_away(variant, fact, {row["passage"] for row in rows})]
-    scale = max([budget, sum(row["words"] for row in rows)] + [end - start for _, _, _, start, end in away])
-    if not rows and not away:
-        yield "<p>{}</p>".format(fr(NOTHING_FOUND[question["no_hits"]]))
-        return
-    yield '<figure><div class="strip" style="--budget:{:g}%">'.format(round(100 * budget / scale, 1))
-    tag = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale, fr("budget : {}".format(counted(budget, "mot"))))
-    yield '<div class="row first"><span></span><span>{}</span></div>'.format(tag)
-    before, group = 0, []
-    for row in rows + [None]:
-        if group and (row is None or not brief or places_in(row, facts) or places_in(group[-1], facts)):
-            yield draw_passages(group, before, scale, facts)
-            before, group = before + sum(each["words"] for each in group), []
-        group.append(row)
-    for letter, fact, label, start, end in away:
-        place = max(0, fact["start"] - start), min(end, fact["end"]) - start
-        told = "{}, mots {} à {}".format(letter, start + place[0], start + place[1] - 1)
-        yield draw_row(label, box("away", 0, end - start, scale) + box("q", *place, scale, "<b>{}</b>".format(letter)), told, " away-row")
-    caption = " ".join("<span>{}</span>".format(fr("{} : {}, {}".format(letter, fact["id"], sign_of(fact)[1]))) for letter, fact in letters(facts))
-    yield "</div><figcaption>{}</figcaption></figure>".format(caption)
-
-
-def draw_passages(group: Sequence[Mapping[str, Any]], before: int, scale: int, facts: Sequence[Mapping[str, Any]]) -> str:
-    """A row of the strip: one passage, or several without proof; before is the number of words ahead of it."""
-    words, kept = sum(row["words"] for row in group), sum(row["kept_words"] for row in group)
-    boxes = box("kept", before, before + kept, scale) if kept else ""
-    boxes += box("cut", before + kept, before + words, scale) if kept < words else ""
-    told = ["{}, {}".format(counted(kept, "mot envoyé"), counted(words - kept, "coupé"))]
-    first = group[0]["start"] - group[0]["lead_words"]  # told as in the JSON: words of the document, from 0
-    for letter, start, end in places_in(group[0], facts):
-        boxes += box("q", before + start, before + end, scale, "<b>{}</b>".format(letter))
-        told.append("{}, mots {} à {}".format(letter, first + start, first + end - 1))
-    label = "{} · {} · {}".format(group[0]["rank"], group[0]["passage"], counted(words, "mot")) if len(group) == 1 else "{} à {} · {}".format(
-        group[0]["rank"], group[-1]["rank"], counted(words, "mot"))
-    return draw_row(label, boxes, " ; ".join(told))
-
-
-def draw_row(label: str, boxes: str, told: str, kind: str = "") -> str:
-    """A label, and a track of boxes with the words that say the same."""
-    return '<div class="row{}"><span>{}</span><span role="img" aria-label="{}">{}</span></div>'.format(kind, bdi(label), fr(told), boxes)
-
-
-def places_away(variant: Mapping[str, Any], fact: Mapping[str, Any], found: Iterable[str]) -> Iterator[Tuple[str, int, int]]:
+def places_away(variant: dict, fact: dict, hits: list) -> Iterator[tuple]:
     """(label, start, end) of the passages, not among the hits, where a lost proof really stands."""
-    loss = fact["loss"] or {}
-    told = loss.get("pieces", [{"passage": loss["passage"], "rank": loss.get("rank")}] if "passage" in loss else [])
-    for each in told:
-        document, _, number = each["passage"].rpartition("#")
-        if each["passage"] not in found and variant["passages"] and number.isdigit():
+    loss, found = fact["loss"] or {}, {hit["passage"] for hit in hits}
+    for piece in loss.get("pieces", [loss] if "passage" in loss else []):
+        name, rank = piece["passage"], piece.get("rank")
+        document, _, number = name.rpartition("#")
+        if name not in found and variant["passages"] and number.isdigit():
             start, end = variant["passages"][document][int(number) - 1]
-            rank = "rang {}".format(each["rank"]) if each["rank"] else "sans rang"
-            yield "{} · {} · {}".format(rank, each["passage"], counted(end - start, "mot")), start, end
+            rank = "rang {}".format(rank) if rank else "sans rang"
+            yield "{} · {} · {}".format(rank, name, counted(end - start, "mot")), start, end
 
 
-def draw_words(variant: Mapping[str, Any], question: Mapping[str, Any], brief: bool) -> Iterator[str]:
-    """What was sent, its quotes marked, what the budget cut greyed, and each loss in a sentence with what to try next.
+def draw_strip(hits: list, away: list, facts: list, budget: int, brief: bool) -> str:
+    """The hits to scale, the budget, the passages away; brief: those without proof share a line."""
+    scale = max([budget, sum(hit["words"] for hit in hits)] + [end - start for *_, start, end in away])
+    limit = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale,
+                fr("budget : {}", counted(budget, "mot")))
+    tracks, before, group = [tag('div class="row first"', "<span></span>", tag("span", limit))], 0, []
+    for hit, after in zip(hits, [*hits[1:], None]):
+        group.append(hit)
+        if not brief or after is None or places_in(hit, facts) or places_in(after, facts):
+            tracks.append(draw_passages(group, before, scale, facts))
+            before, group = before + sum(hit["words"] for hit in group), []
+    for fact, label, start, end in away:
+        first, last = max(start, fact["start"]), min(end, fact["end"])
+        quote = box("q", first - start, last - start, scale, tag("b", fact["letter"]))
+        tracks.append(track(label, box("away", 0, end - start, scale) + quote,
+                            "{}, mots {} à {}".format(fact["letter"], first, last - 1), " away-row"))
+    legend = [tag("span", fr("{} : {}, {}", fact["letter"], fact["id"], sign_of(fact)[1])) for fact in facts]
+    strip = 'div class="strip" style="--budget:{:g}%"'.format(round(100 * budget / scale, 1))
+    return tag("figure", tag(strip, *tracks), tag("figcaption", " ".join(legend)))
 
-    brief: only the words around the quotes.
-    """
-    facts, room = question["facts"], SHOWN_WORDS
-    for row in rows_of(variant, question):
-        places = [(start, end) for _, start, end in places_in(row, facts)]
-        shown_words = min(row["words"], row["kept_words"] + room)
-        room -= shown_words - row["kept_words"]
-        around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places] if brief else [(0, shown_words)]
+
+def draw_passages(group: list, before: int, scale: int, facts: list) -> str:
+    """A line of the strip, after some words: one passage, or several without proof."""
+    hit, words, sent = group[0], *(sum(hit[name] for hit in group) for name in ("words", "kept_words"))
+    drawn = box("kept", before, before + sent, scale) if sent else ""
+    drawn += box("cut", before + sent, before + words, scale) if sent < words else ""
+    told = "{}, {}".format(counted(sent, "mot envoyé"), counted(words - sent, "coupé"))
+    first = hit["start"] - hit["lead_words"]  # told as in the JSON: words of the document, from 0
+    for letter, start, end in places_in(hit, facts):
+        drawn += box("q", before + start, before + end, scale, tag("b", letter))
+        told += " ; {}, mots {} à {}".format(letter, first + start, first + end - 1)
+    name = "· " + hit["passage"] if len(group) == 1 else "à {}".format(group[-1]["rank"])
+    return track("{} {} · {}".format(hit["rank"], name, counted(words, "mot")), drawn, told)
+
+
+def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
+    """What was sent (brief: around the quotes), then each loss in a sentence, and what to try."""
+    room = SHOWN_WORDS
+    for hit in hits:
+        places = [(start, end) for _, start, end in places_in(hit, facts)]
+        shown_words = min(hit["words"], hit["kept_words"] + room)
+        room -= shown_words - hit["kept_words"]
+        around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
+        around = around if brief else [(0, shown_words)]
         around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
         if around:
-            yield '<p class="words" dir="auto"><span class="lab">{}</span>\n{}</p>'.format(
-                bdi("{} · {}".format(row["rank"], row["passage"])), mark_words(row, places, around))
+            label = tag('span class="lab"', bdi("{} · {}".format(hit["rank"], hit["passage"])))
+            yield tag('p class="words" dir="auto"', label, "\n", mark_words(hit, places, around))
     for fact in facts:
         if fact["loss"]:
             stage = STAGE[fact["loss"]["stage"]]
-            yield '<p><span class="lost">{}</span> «\u00a0<bdi>{}</bdi>\u00a0»{}</p>'.format(
-                fr("{} : {} ({}).".format(fact["id"], stage.label, detail_of(fact["loss"]))), escape(fact["quote"]),
-                "" if brief else "<br>" + fr(stage.advice))
+            sentence = fr("{} : {} ({}).", fact["id"], stage.label, detail_of(fact["loss"]))
+            yield tag("p", tag('span class="lost"', sentence), " «\u00a0", bdi(fact["quote"]), "\u00a0»",
+                      "" if brief else "<br>" + fr(stage.advice))
 
 
-def mark_words(row: Mapping[str, Any], places: Sequence[Tuple[int, int]], around: Sequence[Tuple[int, int]]) -> str:
-    """The words of a passage that stand in around: quotes marked, those beyond the budget greyed; what is left out is counted."""
-    words, kept = list(WORD.finditer(row["text"])), row["kept_words"]
-    limits = {0, len(words), min(kept, len(words))} | {min(limit, len(words)) for pair in [*places, *around] for limit in pair}
-    text, edges, left = "", sorted(limits), 0
-    for start, end in zip(edges, edges[1:]):
-        if not any(first <= start < last for first, last in around):
+def mark_words(hit: dict, places: List[tuple], around: List[tuple]) -> str:
+    """The words around some places, quotes marked, the budget's cut greyed; others are counted."""
+    def within(pairs):
+        return any(first <= start < last for first, last in pairs)
+    words, sent = list(WORD.finditer(hit["text"])), hit["kept_words"]
+    limits = sorted({min(limit, len(words)) for limit in {0, sent, len(words)}.union(*places, *around)})
+    text, left = "", 0
+    for start, end in zip(limits, limits[1:]):
+        if not within(around):
             left += end - start
             continue
-        text += left_out(left) if left else row["text"][words[start - 1].end():words[start].start()] if start else ""
-        part, left = escape(row["text"][words[start].start():words[end - 1].end()]), 0
-        part = "<mark>{}</mark>".format(part) if any(first <= start < last for first, last in places) else part
-        text += '<span class="off">{}</span>'.format(part) if start >= kept else part
+        if start:
+            text += left_out(left) if left else hit["text"][words[start - 1].end():words[start].start()]
+        part, left = escape(hit["text"][words[start].start():words[end - 1].end()]), 0
+        part = tag("mark", part) if within(places) else part
+        text += tag('span class="off"', part) if start >= sent else part
     return text + (left_out(left) if left else "")
 
 
 def left_out(words: int) -> str:
     """`… 191 mots …`, in the place of words that are not shown."""
-    return ' <span class="off">{}</span> '.format(fr("… {} …".format(counted(words, "mot"))))
+    return " {} ".format(tag('span class="off"', fr("… {} …", counted(words, "mot"))))
 
 
-def draw_documents(documents: Sequence[Mapping[str, Any]], variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def draw_documents(documents: list, variants: list) -> Iterator[str]:
     """Each document as a line of its words: the limits of each variant above, quotes below."""
-    yield '<section id="documents"><h2>Les documents</h2><p>{}</p>'.format(
-        fr("Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des passages, les cadres les preuves ; "
-           "celles qu'une limite coupe sont soulignées sur la ligne de la variante."))
-    quotes: Dict[str, Dict[Tuple[int, int, str], None]] = {}
-    for question in (question for variant in variants[:1] for question in variant["questions"]):
+    yield '<section id="documents"><h2>Les documents</h2>'
+    yield tag("p", fr(
+        "Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des "
+        "passages, les cadres les preuves ; celles qu'une limite coupe sont soulignées sur la ligne de la "
+        "variante."))
+    quotes: Dict[str, set] = {document["id"]: set() for document in documents}
+    for question in variants[0]["questions"]:
         for fact in question["facts"]:
-            for each in fact.get("alternatives", [fact]):
-                quotes.setdefault(each["document"], {})[each["start"], each["end"], fact["id"]] = None
+            for quote in fact.get("alternatives", [fact]):
+                quotes[quote["document"]].add((quote["start"], quote["end"], fact["id"]))
     for document in documents:
-        yield from draw_document(document, sorted(quotes.get(document["id"], ())), [variant for variant in variants if variant["passages"] is not None])
+        yield draw_document(document, sorted(quotes[document["id"]]), variants)
     yield "</section>"
 
 
-def draw_document(document: Mapping[str, Any], quotes: Sequence[Tuple[int, int, str]], variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def draw_document(document: dict, quotes: List[tuple], variants: list) -> str:
     """One document: quotes are (start, end, fact id)."""
-    total = document["words"]
-    yield '<h3>{}</h3><p class="soft">{}</p><figure>'.format(bdi(document["id"]), fr("{}, {}".format(counted(total, "mot"), counted(len(quotes), "preuve"))))
-    broken: Dict[Tuple[str, str], List[str]] = {}
+    name, total, proofs = document["id"], document["words"], counted(len(quotes), "preuve")
+    tracks, broken = [], {}
     for variant in variants:
-        limits, split = cut_quotes(variant["passages"][document["id"]], quotes)
-        for start, end, id, where in split:
-            broken.setdefault((id, where), []).append(variant["id"])
-        under = "".join(box("p", start, end, total) for start, end, _, _ in split)
-        told = "{}, limites aux mots {}".format(counted(len(limits) - 1, "passage"), ", ".join(map(str, limits[:20])) + (", …" if len(limits) > 20 else ""))
-        yield draw_row(variant["id"], draw_path("M{} 6v20", limits, total) + under, told)
+        if variant["passages"] is not None:
+            limits, split = cut_quotes(variant["passages"][name], quotes)
+            for _, _, fact, where in split:
+                broken.setdefault((fact, where), []).append(variant["id"])
+            told = "{}, limites aux mots {}".format(
+                counted(len(limits) - 1, "passage"), ", ".join(map(str, limits[:TOLD_LIMITS])))
+            tracks.append(track(variant["id"], draw_limits(limits, total) + boxes("p", split, total),
+                                told + (", …" if len(limits) > TOLD_LIMITS else "")))
     if len(quotes) > DRAWN_QUOTES:
-        yield draw_row("les preuves", "".join(box("o", start, end, total) for start, end, _ in quotes), counted(len(quotes), "preuve"))
-    for start, end, id in quotes if len(quotes) <= DRAWN_QUOTES else ():
-        yield draw_row("{} · {}–{}".format(id, start, end - 1), box("q", start, end, total), "mots {} à {}".format(start, end - 1))
-    yield "</figure>"
-    if broken:
-        more = len(broken) - DRAWN_QUOTES
-        yield "<ul>{}{}</ul>".format("".join("<li>{}</li>".format(fr("{} : {} par {}.".format(id, where, ", ".join(ids))))
-                                             for (id, where), ids in islice(broken.items(), DRAWN_QUOTES)),
-                                     "<li>{}</li>".format(fr("et {}.".format(counted(more, "autre")))) if more > 0 else "")
+        tracks.append(track("les preuves", boxes("o", quotes, total), proofs))
+    else:
+        tracks += [track("{} · {}–{}".format(fact, start, end - 1), box("q", start, end, total),
+                         "mots {} à {}".format(start, end - 1)) for start, end, fact in quotes]
+    sentences = ["{} : {} par {}.".format(*pair, ", ".join(names)) for pair, names in broken.items()]
+    if len(sentences) > DRAWN_QUOTES:
+        sentences[DRAWN_QUOTES:] = ["et {}.".format(counted(len(sentences) - DRAWN_QUOTES, "autre"))]
+    return tag("h3", bdi(name)) + tag('p class="soft"', fr("{}, {}", counted(total, "mot"), proofs)) + tag(
+        "figure", *tracks) + bullets(sentences)
 
 
-def cut_quotes(passages: Sequence[Sequence[int]], quotes: Iterable[Tuple[int, int, str]]) -> Tuple[List[int], List[Tuple[int, int, str, str]]]:
-    """(limits of the passages, [(start, end, fact id, where it is cut, in French)] of the quotes that no passage holds whole)."""
-    limits, starts = sorted({limit for passage in passages for limit in passage}), [first for first, _ in passages]
-    split = []
-    for start, end, id in quotes:
+def boxes(kind: str, quotes: List[tuple], total: int) -> str:
+    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
+
+
+def cut_quotes(passages: list, quotes: List[tuple]) -> Tuple[List[int], List[tuple]]:
+    """The limits of the passages, and the quotes that none holds whole: (start, end, fact id, where cut)."""
+    limits = sorted({limit for pair in passages for limit in pair})
+    starts, split = [start for start, _ in passages], []
+    for start, end, name in quotes:
         inside = limits[bisect_right(limits, start):bisect_left(limits, end)]
-        at = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
-        if not at or passages[at - 1][1] < end:
-            split.append((start, end, id, "coupée au mot {}".format(inside[0]) if inside else "laissée de côté, ou coupée dans un mot,"))
+        before = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
+        if not before or passages[before - 1][1] < end:
+            split.append((start, end, name, "coupée au mot {}".format(inside[0]) if inside else
+                          "laissée de côté, ou coupée dans un mot,"))
     return limits, split
 
 
-def draw_path(step: str, places: Iterable[int], scale: int) -> str:
-    """One stroke at each place of a track."""
-    return ('<svg viewBox="0 0 1000 32" preserveAspectRatio="none" aria-hidden="true"><path d="{}" fill="none" vector-effect="non-scaling-stroke"/>'
-            '</svg>').format("".join(step.format(round(1000 * place / scale, 1)) for place in places))
+def draw_limits(limits: Iterable[int], total: int) -> str:
+    """One stroke at each limit of a document."""
+    strokes = "".join("M{} 6v20".format(round(1000 * limit / total, 1)) for limit in limits)
+    return tag('svg viewBox="0 0 1000 32" preserveAspectRatio="none" aria-hidden="true"',
+               '<path d="{}" fill="none" vector-effect="non-scaling-stroke"/>'.format(strokes))
 
 
-def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+def draw_citations(report: dict, title: str) -> Iterator[str]:
     """Three fractions as bars, then the claims by verdict, each citation with its status."""
-    yield '<header><h1>{}</h1><dl><dt>Empreinte</dt><dd>{}</dd><dt>Atelier</dt><dd>{}</dd></dl></header><main id="contenu">'.format(
-        escape(citations["file"]), escape(citations["sha256"]), escape(report["atelier"]))
-    yield '<section><h2>Trois fractions</h2><table><tbody>'
-    for key, label in FRACTIONS:
-        part, whole = citations[key]["numerator"], citations[key]["denominator"]
-        yield '<tr><th scope="row">{}</th><td class="n">{}<span class="bar"><i style="width:{:.1f}%"></i></span></td></tr>'.format(
-            fr(label), escape(citations[key]["fraction"]), 100 * part / whole if whole else 0)
+    citations = report["citations"]
+    yield draw_header(title, "", {"Empreinte": citations["sha256"], "Atelier": report["atelier"]})
+    yield '<main id="contenu"><section><h2>Trois fractions</h2><table><tbody>'
+    for name, label in FRACTIONS:
+        figure = citations[name]
+        yield tag("tr", tag('th scope="row"', fr(label)), tag(
+            'td class="n"', escape(figure["fraction"]), bar(figure["numerator"], figure["denominator"])))
     yield "</tbody></table></section>"
     for verdict, label in CLAIMS.items():
-        claims = [claim for claim in citations["claims"] if claim["verdict"] == verdict]
-        yield "<section><h2>{}</h2>".format(fr("{} : {}".format(label, len(claims))))
-        if claims:
-            yield '<table><thead><tr><th scope="col">affirmation</th><th scope="col">citations</th></tr></thead><tbody>'
-            for claim in claims:
-                told = [fr("{} : {}, {}{}".format(each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]],
-                                                 ", répétée" if each["duplicate"] else "")) for each in claim["citations"]]
-                yield '<tr><th scope="row" class="id">{}</th><td class="id">{}</td></tr>'.format(escape(claim["id"]), "<br>".join(told) or "sans citation")
-            yield "</tbody></table>"
-        yield "</section>"
+        rows = [draw_claim(claim) for claim in citations["claims"] if claim["verdict"] == verdict]
+        yield tag("section", tag("h2", fr("{} : {}", label, len(rows))),
+                  *table(("affirmation", "citations"), rows) if rows else "")
     yield "</main>"
 
 
-# --- 17. Guards: the thirteen of --self-test ------------------------------------------------------
+def draw_claim(claim: dict) -> List[str]:
+    """Its line of the table."""
+    told = [fr("{} : {}, {}{}", cited["passage"], STATUSES[cited["status"]], RELATIONS[cited["relation"]],
+               ", répétée" if cited["duplicate"] else "") for cited in claim["citations"]]
+    return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
+
+
+# --- 19. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
-    "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
-                  {"id": "b", "text": "Le plafond est de 140 euros."}],
+    "documents": [
+        {"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
+        {"id": "b", "text": "Le plafond est de 140 euros."}],
     "facts": [{"id": "regle", "document": "a", "quote": "plafond est de 140 euros"},
               {"id": "exception", "document": "a", "quote": "190 euros après accord écrit"}],
     "questions": [{"id": "q", "text": "Quel plafond ?", "required_facts": ["regle", "exception"]}],
 }
 
 
-def refusals(**changes: Any) -> List[str]:
-    """The sentences with which a small sound case is refused once some of its keys are changed."""
-    try:
-        read_case(json.dumps({**GUARD_CASE, **changes}).encode("utf-8"), "", lambda path: b"")
-    except AtelierError as error:
-        return list(error.sentences)
-    return []
+def read_guard_case(**added: List[dict]) -> Case:
+    """The case of the guards, with more documents, facts or questions."""
+    case = {name: members + added.get(name, []) for name, members in GUARD_CASE.items()}
+    return read_case(json.dumps(case).encode("utf-8"), "", lambda path: b"")
 
 
-def guard_coverage(*kept: Tuple[int, int], document: str = "a") -> List[Any]:
-    """[rule covered, exception covered, complete] when the given words of a document are kept."""
-    case = read_case(json.dumps(GUARD_CASE).encode("utf-8"), "", lambda path: b"")
-    spans = [Span(document, start, end) for start, end in kept]
+def verdicts(document: str, *sent: Tuple[int, int]) -> List[Any]:
+    """[rule covered, exception covered, complete] when these words of a document are sent."""
+    case, spans = read_guard_case(), [Span(document, *words) for words in sent]
     covered = [not missing_spans(fact.quotes[0].span, spans) for fact in case.facts.values()]
     return covered + [is_complete(case.questions[0], covered)]
 
 
-def guard_duplicate_document():
-    return refusals(documents=GUARD_CASE["documents"] + [{"id": "b", "text": "Autre."}]), [
-        "documents[2].id : identifiant « b » déjà pris par documents[1].id ; donnez-en un autre."]
-
-
-def guard_duplicate_fact():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "regle", "document": "b", "quote": "140 euros"}]), [
-        "facts[2].id : identifiant « regle » déjà pris par facts[0].id ; donnez-en un autre."]
-
-
-def guard_duplicate_question():
-    return refusals(questions=GUARD_CASE["questions"] * 2), [
-        "questions[1].id : identifiant « q » déjà pris par questions[0].id ; donnez-en un autre."]
-
-
-def guard_unknown_document():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "c", "document": "z", "quote": "140 euros"}]), [
-        "facts[2].document : document « z » inconnu. Possibles : a, b."]
-
-
-def guard_unknown_fact():
-    return refusals(questions=[{"id": "q", "text": "Quel plafond ?", "required_facts": ["regles"]}]), [
-        "questions[0].required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]
-
-
-def guard_absent_quote():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]), [
-        "facts[2].quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
-        "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]
-
-
-def guard_inconsistent_question():
-    return refusals(questions=[{"id": "p", "text": "Quel plafond ?", "required_facts": []},
-                               {"id": "q", "text": "Quel plafond ?", "answerable": False, "required_facts": ["regle"]}]), [
-        "questions[0] : question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.",
-        "questions[1] : question déclarée sans réponse, mais qui exige des faits ; ôtez les faits ou « answerable »."]
-
-
-def guard_empty_document():
-    return refusals(documents=GUARD_CASE["documents"] + [{"id": "c", "text": " \n"}]), [
-        "documents[2].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]
-
-
-def guard_rule_without_exception():
-    return guard_coverage((0, 6)), [True, False, False]
-
-
-def guard_truncated_quote():
-    return guard_coverage((0, 5))[:1] + guard_coverage((1, 6), (10, 14))[:2], [False, True, False]
-
-
-def guard_wrong_document():
-    return guard_coverage((0, 6), document="b")[:2], [False, False]
-
-
-def guard_unknown_passage():
-    known = {"a#0001": make_passage(make_document("a", "", "Le plafond est de 140 euros.", {}), "a#0001", 0, 28, "")}
+def outcome_of(attempt: Callable[..., Any], *given: Any) -> Any:
+    """What an attempt gives, or the sentences with which it is refused."""
     try:
-        obtained = str(kept_spans(known, [Kept("a#0001", 6), Kept("a#0002", 6)]))
+        return attempt(*given)
     except AtelierError as error:
-        obtained = str(error)
-    return obtained, "passage « a#0002 » inconnu de cette variante. Vouliez-vous dire « a#0001 » ?"
+        return error.sentences
 
 
-def guard_invalid_overlap():
-    def refused(overlap):
-        try:
-            return str(windows(9, 4, overlap))
-        except AtelierError:
-            return "refusé"
-    return [refused(overlap) for overlap in (-1, 4, 5, 3)], [
-        "refusé", "refusé", "refusé", "[(0, 4), (1, 5), (2, 6), (3, 7), (4, 8), (5, 9)]"]
-
-
-GUARDS = (
-    ("deux documents de même identifiant sont refusés", guard_duplicate_document),
-    ("deux faits de même identifiant sont refusés", guard_duplicate_fact),
-    ("deux questions de même identifiant sont refusées", guard_duplicate_question),
-    ("un fait sur un document inconnu est refusé", guard_unknown_document),
-    ("une question sur un fait inconnu est refusée", guard_unknown_fact),
-    ("une citation absente de son document est refusée", guard_absent_quote),
-    ("une question incohérente avec ses faits est refusée", guard_inconsistent_question),
-    ("un document vide est refusé", guard_empty_document),
-    ("la règle sans son exception ne suffit pas", guard_rule_without_exception),
-    ("une citation à laquelle il manque un mot n'est pas couverte", guard_truncated_quote),
-    ("les mêmes mots dans un autre document ne prouvent rien", guard_wrong_document),
-    ("un passage inconnu dans un contexte est une erreur", guard_unknown_passage),
-    ("un recouvrement impossible est refusé", guard_invalid_overlap),
+GUARDS = (  # the sentence to defend, what is tried, what must come, worked by hand
+    ("deux documents de même identifiant sont refusés",
+     lambda: read_guard_case(documents=[{"id": "b", "text": "Autre."}]),
+     ["documents[2].id : identifiant « b » déjà pris par documents[1].id ; donnez-en un autre."]),
+    ("deux faits de même identifiant sont refusés",
+     lambda: read_guard_case(facts=[{"id": "regle", "document": "b", "quote": "140 euros"}]),
+     ["facts[2].id : identifiant « regle » déjà pris par facts[0].id ; donnez-en un autre."]),
+    ("deux questions de même identifiant sont refusées",
+     lambda: read_guard_case(questions=[{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]),
+     ["questions[1].id : identifiant « q » déjà pris par questions[0].id ; donnez-en un autre."]),
+    ("un fait sur un document inconnu est refusé",
+     lambda: read_guard_case(facts=[{"id": "c", "document": "z", "quote": "140 euros"}]),
+     ["facts[2].document : document « z » inconnu. Possibles : a, b."]),
+    ("une question sur un fait inconnu est refusée",
+     lambda: read_guard_case(questions=[{"id": "r", "text": "Combien ?", "required_facts": ["regles"]}]),
+     ["questions[1].required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]),
+    ("une citation absente de son document est refusée",
+     lambda: read_guard_case(facts=[{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]),
+     ["facts[2].quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
+      "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]),
+    ("une question incohérente avec ses faits est refusée",
+     lambda: read_guard_case(questions=[
+         {"id": "r", "text": "Combien ?", "required_facts": []},
+         {"id": "s", "text": "Où ?", "answerable": False, "required_facts": ["regle"]}]),
+     ["questions[1] : question sans fait exigé ; listez-les dans « required_facts », "
+      'ou écrivez "answerable": false.',
+      "questions[2] : question déclarée sans réponse, mais qui exige des faits ; "
+      "ôtez les faits ou « answerable »."]),
+    ("un document vide est refusé",
+     lambda: read_guard_case(documents=[{"id": "c", "text": " \n"}]),
+     ["documents[2].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]),
+    ("la règle sans son exception ne suffit pas",
+     lambda: verdicts("a", (0, 6)), [True, False, False]),
+    ("une citation à laquelle il manque un mot n'est pas couverte",
+     lambda: verdicts("a", (0, 5))[:2] + verdicts("a", (1, 6), (10, 14))[:2], [False, False, True, False]),
+    ("les mêmes mots dans un autre document ne prouvent rien",
+     lambda: verdicts("b", (0, 6))[:2], [False, False]),
+    ("un passage inconnu dans un contexte est une erreur",
+     lambda: kept_spans({"a#0001": make_passage(make_document("a", "", "mot", {}), "a#0001", 0, 3, "")},
+                        [("a#0001", 1), ("a#0002", 1)]),
+     ["passage « a#0002 » inconnu de cette variante. Vouliez-vous dire « a#0001 » ?"]),
+    ("un recouvrement impossible est refusé",
+     lambda: [outcome_of(windows, 5, 4, overlap) for overlap in (-1, 4, 3)],
+     [["recouvrement -1 refusé ; il faut un entier de 0 à 3 (taille 4)."],
+      ["recouvrement 4 refusé ; il faut un entier de 0 à 3 (taille 4)."],
+      [(0, 4), (1, 5)]]),
 )
 
 
 def run_guards() -> Tuple[List[str], int]:
-    """The lines to print and the number of failures; a crash is a failure, and so is having no guard."""
+    """The lines to print and the number of failures; a crash is one, and so is having no guard."""
     lines, failures = [], 0
-    for number, (sentence, guard) in enumerate(GUARDS, 1):
+    for number, (sentence, attempt, expected) in enumerate(GUARDS, 1):
         try:
-            obtained, expected = guard()
+            obtained = outcome_of(attempt)
         except Exception as error:  # a guard must be able to say that the code it watches is broken
-            obtained, expected = repr(error), "pas d'exception"
-        passed = obtained == expected
-        failures += not passed
-        lines.append("{} {:>2} {}".format("ok   " if passed else "échec", number, sentence))
-        if not passed:
+            obtained = repr(error)
+        lines.append("{} {:>2} {}".format("ok   " if obtained == expected else "échec", number, sentence))
+        if obtained != expected:
+            failures += 1
             lines += ["         obtenu  : {}".format(obtained), "         attendu : {}".format(expected)]
-    lines.append("{}, {}, {}".format(counted(len(GUARDS), "contrôle"), counted(len(GUARDS) - failures, "réussi"), counted(failures, "échoué")))
+    lines.append("{}, {}, {}".format(*map(counted, (len(GUARDS), len(GUARDS) - failures, failures),
+                                          ("contrôle", "réussi", "échoué"))))
     return lines, failures + (not GUARDS)
 
 
-# --- 18. Command: the only file access, the only printing, the only exit codes --------------------
+# --- 20. Command: the only file access, the only printing, the only exit codes --------------------
+
+OPTIONS = (  # names, what it takes (nothing: a flag), help
+    ("--case", "FICHIER", "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
+    ("--output", "FICHIER", "écrit aussi le rapport JSON ; « - » : sur la sortie standard"),
+    ("--html", "FICHIER", "dessine aussi la page"),
+    ("--from", "RAPPORT", "avec --html : dessine un rapport déjà écrit"),
+    ("--export", "FICHIER", "écrit les passages de chaque variante, en JSON par ligne"),
+    ("--contexts", "FICHIER", "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
+    ("--require", "ID",
+     "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
+    ("--baseline", "RAPPORT", "compare à un rapport antérieur"),
+    ("--citations", "FICHIER", "juge les citations d'un registre ; sans cas"),
+    ("--self-test", None, "exécute les treize contrôles de l'évaluateur"),
+    ("--version", None, "affiche la version"),
+    ("-h --help", None, "affiche cette aide"),
+)
+
 
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
-        super().__init__(prog, max_help_position=20, width=79)  # a width given spares argparse a costly import
+        super().__init__(prog, max_help_position=20, width=79)  # a width given spares a costly import
 
     def add_usage(self, usage, actions, groups, prefix=None):
         super().add_usage(usage, actions, groups, "usage : ")
@@ -3225,50 +4101,46 @@ class FrenchParser(argparse.ArgumentParser):
         """argparse knows two faults of these options; unknown ones are told by parse_arguments."""
         option = re.search("--[a-z-]+", message)
         problem = "n'attend pas de valeur." if "explicit argument" in message else "attend une valeur."
-        raise AtelierError("L'option {} {} Voyez --help.".format(option.group() if option else message, problem))
+        raise AtelierError("L'option {} {} Voyez --help.".format(option.group() if option else "", problem))
 
 
 def make_parser() -> FrenchParser:
-    parser = FrenchParser(prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
-                          description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au budget "
-                                      "de mots et, sinon, à quelle étape il s'est perdu.",
-                          epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, FTS5 absent "
-                                 "ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; 130 interrompu.")
-    options = parser.add_argument_group("options ")
-    options.add_argument("--case", action="append", metavar="FICHIER", help="le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)")
-    options.add_argument("--output", action="append", metavar="FICHIER", help="écrit aussi le rapport JSON ; « - » : sur la sortie standard")
-    options.add_argument("--html", action="append", metavar="FICHIER", help="dessine aussi la page")
-    options.add_argument("--from", action="append", dest="source", metavar="RAPPORT", help="avec --html : dessine un rapport déjà écrit")
-    options.add_argument("--export", action="append", metavar="FICHIER", help="écrit les passages de chaque variante, en JSON par ligne")
-    options.add_argument("--contexts", action="append", metavar="FICHIER", help="juge aussi ce qu'un autre moteur a envoyé (répétable)")
-    options.add_argument("--require", action="append", metavar="ID", help="code 3 si un contexte de cette variante, ou de ce moteur, est "
-                                                                        "incomplet (répétable)")
-    options.add_argument("--baseline", action="append", metavar="RAPPORT", help="compare à un rapport antérieur")
-    options.add_argument("--citations", action="append", metavar="FICHIER", help="juge les citations d'un registre ; sans cas")
-    options.add_argument("--self-test", action="store_true", help="exécute les treize contrôles de l'évaluateur")
-    options.add_argument("--version", action="store_true", help="affiche la version")
-    options.add_argument("-h", "--help", action="store_true", help="affiche cette aide")
+    parser = FrenchParser(
+        prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
+        description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au "
+                    "budget de mots et, sinon, à quelle étape il s'est perdu.",
+        epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, "
+               "FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; "
+               "130 interrompu.")
+    group = parser.add_argument_group("options ")
+    for names, taken, told in OPTIONS:
+        kind = {"action": "append", "metavar": taken} if taken else {"action": "store_true"}
+        group.add_argument(*names.split(), help=told, **kind)
     return parser
 
 
-def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """The options; AtelierError tells the first one that is unknown or ill used."""
-    parser = make_parser()
-    options, unknown = parser.parse_known_args(argv)
-    if unknown:
-        known = [name for action in parser._actions for name in action.option_strings]
-        raise AtelierError("L'option {} est inconnue. {}".format(shown(unknown[0]), suggestion(unknown[0], known)))
-    for name in ("case", "output", "html", "source", "export", "baseline", "citations"):
-        given = getattr(options, name)
-        if len(given or ()) > 1:
-            raise AtelierError("L'option --{} est donnée deux fois ; gardez-en une.".format("from" if name == "source" else name))
-        setattr(options, name, given[0] if given else None)
-    used = {name for name, value in vars(options).items() if value not in (None, False)}
-    if options.self_test and used != {"self_test"}:
+def parse_arguments(argv: Sequence[str]) -> Dict[str, Any]:
+    """{option: value} of those given: a text, a list when it may be repeated, or True."""
+    parsed, unknown = make_parser().parse_known_args(argv)
+    options = {"--" + name.replace("_", "-"): value for name, value in vars(parsed).items() if value}
+    for name in unknown:
+        if "--case" not in options and not name.startswith("-"):
+            raise AtelierError("{} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {}.".format(
+                shown(name), '"{}"'.format(name) if " " in name else name))
+        known = [name for names, _, _ in OPTIONS for name in names.split()]
+        raise AtelierError("L'option {} est inconnue. {}".format(shown(name), suggestion(name, known)))
+    for name, values in options.items():
+        if isinstance(values, list) and name not in ("--contexts", "--require"):
+            if len(values) > 1:
+                raise AtelierError("L'option {} est donnée deux fois ; gardez-en une.".format(name))
+            options[name] = values[0]
+    used = options.keys()
+    if "--self-test" in used and len(used) > 1:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
-    if options.citations is not None and not used <= {"citations", "output", "html"}:
-        raise AtelierError("--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
-    if options.source is not None and used != {"source", "html"}:
+    if "--citations" in used and not used <= {"--citations", "--output", "--html"}:
+        raise AtelierError(
+            "--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
+    if "--from" in used and used != {"--from", "--html"}:
         raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
 
@@ -3291,20 +4163,24 @@ def read_lines(path: str, option: str = "--contexts") -> Iterator[bytes]:
 
 
 class Folder:
-    """Reads the documents that stand under a case's folder, and remembers which files they were."""
+    """Reads what stands under the folder of a file, and remembers which files it read."""
 
     def __init__(self, path: str):
-        self.path = os.path.realpath(path)
+        self.path = os.path.realpath(os.path.dirname(path))
         self.files: List[str] = []
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file by its path relative to the folder; AtelierError (a sentence without file) else."""
+        """The bytes of a file, named from the folder; an AtelierError does not know its name."""
         if CONTROL.search(name):
             raise AtelierError("chemin invalide ; séparez les dossiers par « / ».")
-        path = os.path.realpath(os.path.join(self.path, name))
         if os.path.isabs(name):
             raise AtelierError("chemin absolu ; donnez-le depuis le dossier du fichier qui le nomme.")
-        if os.path.commonpath([self.path, path]) != self.path:
+        path = os.path.realpath(os.path.join(self.path, name))
+        try:
+            inside = os.path.commonpath([self.path, path]) == self.path
+        except ValueError:  # on Windows, another drive
+            inside = False
+        if not inside:
             raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         if os.path.exists(path) and not os.path.isfile(path):
             raise AtelierError("ce n'est pas un fichier ordinaire ; donnez un fichier de texte.")
@@ -3316,42 +4192,70 @@ class Folder:
             raise AtelierError("{} ; vérifiez le chemin.".format(os_problem(error))) from None
 
 
-def standard_descriptor(path: str) -> Optional[int]:
-    """The open descriptor that a path names, through links or not: `-` and /dev/stdout give 1."""
+DESCRIPTOR = re.compile(r"/dev/std(in|out|err)|/(?:dev|proc/self)/fd/(\d+)")
+
+
+def named_descriptor(path: str) -> Optional[int]:
+    """The open descriptor that a path names, perhaps by links: `-` and /dev/stdout give 1."""
     if path == "-":
         return 1
     for _ in range(40):
-        match = re.fullmatch(r"/dev/(std(?:in|out|err))|/(?:dev|proc/self|proc/\d+)/fd/(\d+)", os.path.abspath(path))
+        match = DESCRIPTOR.fullmatch(os.path.abspath(path))
         if match:
-            return int(match.group(2)) if match.group(2) else ("stdin", "stdout", "stderr").index(match.group(1))
+            return int(match.group(2) or ("in", "out", "err").index(match.group(1)))
         if not os.path.islink(path):
             break
         path = os.path.join(os.path.dirname(path), os.readlink(path))
     return None
 
 
-def check_output(option: str, path: str, inputs: Sequence[str]) -> None:
-    """Refuse, before any work, an output that would destroy an input or that cannot be written."""
-    if standard_descriptor(path) is not None:
-        return
-    target = os.path.realpath(path)
-    problem = ""
-    if not path:
-        problem = "chemin vide ; donnez un nom de fichier."
-    elif os.path.isdir(target):
-        problem = "c'est un dossier ; donnez un nom de fichier."
-    elif any(same_file(target, source) for source in inputs):
-        problem = "c'est un fichier d'entrée ; donnez un autre nom."
-    elif os.path.islink(target):
-        problem = "liens en boucle ; donnez un autre nom."
-    elif not os.path.isdir(os.path.dirname(target)):
-        problem = "le dossier n'existe pas ; créez-le."
-        if os.path.exists(os.path.dirname(target)):
-            problem = "un élément du chemin n'est pas un dossier."
-    elif os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
-        problem = "fichier en lecture seule ; donnez un autre nom."
-    if problem:
-        raise AtelierError("{} : {}".format(path or option, problem))
+def goes_to(stream: Any, path: str) -> bool:
+    """Whether a standard stream goes to this regular file."""
+    try:
+        return os.path.isfile(path) and os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
+    except (AttributeError, OSError, ValueError):  # it may be absent, closed, or in memory
+        return False
+
+
+def descriptor_of(path: str) -> Optional[int]:
+    """The descriptor that a path names, or 1 for the file where standard output goes."""
+    named = named_descriptor(path)
+    return 1 if named is None and goes_to(sys.stdout, path) else named
+
+
+def check_outputs(options: dict, inputs: Sequence[str]) -> None:
+    """Refuse, before any work, outputs that would destroy something or that cannot be written."""
+    given = [(option, options[option]) for option in ("--output", "--html", "--export") if option in options]
+    for number, (option, path) in enumerate(given):
+        problem = find_problem(path, inputs, [earlier for _, earlier in given[:number]])
+        if problem:
+            raise AtelierError("{} : {}".format(path or option, problem))
+
+
+def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str:
+    """Why an output is refused, with the mend; empty when it is not."""
+    if not path or "\0" in path:
+        return "chemin {} ; donnez un nom de fichier.".format("invalide" if path else "vide")
+    target, descriptor = os.path.realpath(path), descriptor_of(path)
+    folder = os.path.dirname(target)
+    if any(descriptor == descriptor_of(other) and (descriptor or same_file(path, other)) for other in others):
+        return "deux sorties ne peuvent avoir le même nom ; changez-en une."
+    if path != "-" and os.path.isfile(target) and any(same_file(target, source) for source in inputs):
+        return "c'est un fichier d'entrée ; donnez un autre nom."
+    if named_descriptor(path) is not None:
+        return ""
+    if goes_to(sys.stderr, path):
+        return "la sortie d'erreur y va déjà ; donnez un autre nom."
+    if os.path.isdir(target):
+        return "c'est un dossier ; donnez un nom de fichier."
+    if os.path.islink(target):
+        return "liens en boucle ; donnez un autre nom."
+    if not os.path.isdir(folder):
+        return ("un élément du chemin n'est pas un dossier." if os.path.exists(folder)
+                else "le dossier n'existe pas ; créez-le.")
+    if os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
+        return "fichier en lecture seule ; donnez un autre nom."
+    return ""
 
 
 def same_file(path: str, other: str) -> bool:
@@ -3361,63 +4265,126 @@ def same_file(path: str, other: str) -> bool:
         return os.path.realpath(path) == os.path.realpath(other)
 
 
-def write_output(path: str, pieces: Iterable[str]) -> None:
-    """Write a text in UTF-8, whole or not at all; a device or a pipe is written to, never replaced."""
-    descriptor = standard_descriptor(path)
-    target = os.path.realpath(path)
+class Outputs:
+    """Files on their way: written beside their targets, put in their places together, else removed."""
+
+    def __init__(self):
+        self.staged: List[Tuple[str, str, str]] = []  # (path as given, temporary file, target)
+
+    def write(self, texts: Mapping[str, Iterable[str]]) -> None:
+        """Write {path: pieces of a text}; a file is replaced once all are whole, a device or a pipe never."""
+        path = ""
+        try:
+            streams = [path for path in texts if descriptor_of(path) is not None
+                       or os.path.exists(path) and not os.path.isfile(path)]
+            for path in texts:
+                if path not in streams:
+                    self.stage(path, texts[path])
+            for path in streams:
+                write_stream(path, texts[path])
+            for path, temporary, target in self.staged:
+                os.replace(temporary, target)
+        except OSError as error:
+            raise AtelierError("{} : {} ; cette sortie n'est pas écrite{}.".format(
+                "sortie standard" if descriptor_of(path) == 1 else path, os_problem(error),
+                " ({})".format(self.outcome()) if len(texts) > 1 else "")) from None
+
+    def stage(self, path: str, pieces: Iterable[str]) -> None:
+        """Write a text beside its target, in a file of its own, with the mode that it must have."""
+        from tempfile import mkstemp
+        target = os.path.realpath(path)
+        descriptor, temporary = mkstemp(".tmp", ".atelier-", os.path.dirname(target))
+        self.staged.append((path, temporary, target))
+        with open(descriptor, "wb") as file:
+            write_pieces(file, pieces)
+        mask = os.umask(0)
+        os.umask(mask)
+        try:
+            os.chmod(temporary, os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~mask)
+        except PermissionError:
+            pass  # a file system without modes
+
+    def outcome(self) -> str:
+        """What became of the files: one whose temporary file is gone has been replaced."""
+        written = [path for path, temporary, _ in self.staged if not os.path.exists(temporary)]
+        return "déjà écrit : {}".format(", ".join(written)) if written else "rien n'a été remplacé"
+
+    def discard(self) -> None:
+        for _, temporary, _ in self.staged:
+            if os.path.exists(temporary):
+                os.remove(temporary)
+
+
+def write_stream(path: str, pieces: Iterable[str]) -> None:
+    """Write to what is no file to replace; a reader that leaves has what it wanted."""
+    descriptor = descriptor_of(path)
     try:
-        if descriptor == 1:
-            write_standard(pieces)
-        elif descriptor is not None:
-            with os.fdopen(os.dup(descriptor), "wb") as file:
+        if descriptor != 1:
+            with open(path if descriptor is None else os.dup(descriptor), "wb") as file:
                 write_pieces(file, pieces)
-        elif os.path.exists(target) and not os.path.isfile(target):
-            with open(target, "wb") as file:
-                write_pieces(file, pieces)
+        elif sys.stdout:
+            sys.stdout.flush()
+            write_pieces(getattr(sys.stdout, "buffer", sys.stdout), pieces)
+            sys.stdout.flush()
         else:
-            replace_file(target, pieces)
+            raise OSError(EBADF, "closed")
     except BrokenPipeError:
-        pass  # the reader has what it wanted
-    except OSError as error:
-        raise AtelierError("{} : {} ; cette sortie n'est pas écrite.".format(
-            "sortie standard" if descriptor == 1 else path, os_problem(error))) from None
+        pass
 
 
 def write_pieces(file: Any, pieces: Iterable[str]) -> None:
+    """Write in UTF-8, but to an output in memory; half a pair, as in some file names, becomes `?`."""
     for piece in pieces:
-        file.write(piece.encode("utf-8"))
+        file.write(piece if file is sys.stdout else piece.encode("utf-8", "replace"))
 
 
-def write_standard(pieces: Iterable[str]) -> None:
-    """Write to standard output, as bytes when it has a byte layer."""
-    binary = getattr(sys.stdout, "buffer", None)
-    if binary:
-        sys.stdout.flush()
-        write_pieces(binary, pieces)
-        binary.flush()
-    elif sys.stdout:
-        sys.stdout.writelines(pieces)
-    else:
-        raise OSError(EBADF, "closed")
+encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def replace_file(target: str, pieces: Iterable[str]) -> None:
-    """Write beside the target, then take its place; on any failure the target is as it was."""
-    temporary = os.path.join(os.path.dirname(target), ".atelier-{}.tmp".format(os.getpid()))
-    try:
-        with open(temporary, "xb") as file:
-            write_pieces(file, pieces)
-        if os.path.exists(target):
-            os.chmod(temporary, os.stat(target).st_mode & 0o7777)
-        os.replace(temporary, target)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.remove(temporary)
-        raise
+ON_A_LINE = {"hits_before_budget", "context", "terms", "places"}  # lists whose objects are not unfolded
+
+
+def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
+    """(opening, closing, [(key, item)]) of what is unfolded: an object of objects, a list of objects."""
+    if isinstance(value, dict):
+        for item in value.values():
+            if item and isinstance(item, (dict, list)):
+                return "{", "}", list(value.items())
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[", "]", [("", item) for item in value]
+    return None
+
+
+def label(key: str) -> str:
+    return encode(key) + ": " if key else ""
+
+
+def unfold(value: Any, indent: str, flat: bool = False) -> str:
+    """JSON with a line for each item; what holds plain values stays on one, by the fast encoder."""
+    parts = members(value)
+    if not parts:
+        return encode(value)
+    (opening, closing, items), deeper = parts, indent + "  "
+    lines = [label(key) + (encode(item) if flat else unfold(item, deeper, key in ON_A_LINE)) for key, item in items]
+    return opening + deeper + ("," + deeper).join(lines) + indent + closing
+
+
+def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
+    """The JSON text of a report, in pieces no larger than a question."""
+    parts = members(value) if len(indent) < 8 else None
+    if not parts:
+        yield unfold(value, indent)
+        return
+    opening, closing, items = parts
+    for key, item in items:
+        yield opening + indent + "  " + label(key)
+        yield from render_json(item, indent + "  ")
+        opening = ","
+    yield indent + closing
 
 
 def say(text: str, stream: Any) -> None:
-    """Print for a person; a reader that left is no fault, a full disk is, unless there is nowhere left to tell it."""
+    """Print for a person; a reader that left is no fault, a full disk is, where it can be told."""
     if stream is None:
         return
     try:
@@ -3430,113 +4397,123 @@ def say(text: str, stream: Any) -> None:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Do what the command line asks; the exit code.  Raises AtelierError."""
+    """Do what is asked; the exit code.  A KeyboardInterrupt tells what became of the files."""
     options = parse_arguments(argv)
-    if options.help or options.version:
-        say(make_parser().format_help() if options.help else "atelier.py {}\n".format(__version__), sys.stdout)
+    if "--help" in options or "--version" in options:
+        version = "atelier.py {}\n".format(__version__)
+        say(make_parser().format_help() if "--help" in options else version, sys.stdout)
         return 0
     open_database().close()  # without FTS5, say so before any work
-    if options.self_test:
+    if "--self-test" in options:
         lines, failures = run_guards()
         say("\n".join(lines) + "\n", sys.stdout)
         return 1 if failures else 0
-    return (run_page if options.source is not None else run_citations if options.citations is not None else run_case)(options)
+    outputs = Outputs()
+    try:
+        if "--from" in options:
+            return draw_saved(options, outputs)
+        return (judge_register if "--citations" in options else diagnose_file)(options, outputs)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(outputs.outcome()) from None
+    finally:
+        outputs.discard()
 
 
-def run_page(options: argparse.Namespace) -> int:
+def draw_saved(options: dict, outputs: Outputs) -> int:
     """Draw a report already written."""
-    data = read_file(options.source, "--from")
-    check_outputs({"--html": options.html}, [options.source, __file__])
+    path = options["--from"]
+    faults, data = Faults(path), read_file(path, "--from")
     try:
-        page = list(draw_page(parse_json(decode(data))))
+        report = parse_json(decode(data))
     except AtelierError as error:
-        raise AtelierError(*("{} : {}".format(options.source, sentence) for sentence in error.sentences)) from None
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, ZeroDivisionError):
-        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.".format(
-            options.source)) from None
-    write_output(options.html, page)
-    say_where([options.html])
+        faults.extend("", error)
+    faults.check()
+    check_outputs(options, [path, __file__])
+    try:
+        page = list(draw_page(report))
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier "
+                           "écrit par --output.".format(path)) from None
+    finish(outputs, {options["--html"]: page})
     return 0
 
 
-def read_report(path: str, option: str) -> Dict[str, Any]:
-    """An earlier report of a case; AtelierError names its file."""
-    data = read_file(path, option)
-    try:
-        return parse_report(data)
-    except AtelierError as error:
-        raise AtelierError(*("{} : {}".format(path, sentence) for sentence in error.sentences)) from None
-
-
-def run_citations(options: argparse.Namespace) -> int:
-    """Judge a register."""
-    path = options.citations
-    folder = Folder(os.path.dirname(path))
-    citations = check_citations(read_file(path, "--citations"), os.path.basename(path), folder.read)
-    check_outputs({"--output": options.output, "--html": options.html}, [path, __file__, *folder.files])
+def judge_register(options: dict, outputs: Outputs) -> int:
+    """Judge the citations of a register."""
+    path = options["--citations"]
+    data, folder = read_file(path, "--citations"), Folder(path)
+    citations = check_citations(data, os.path.basename(path), folder.read)
+    check_outputs(options, [path, __file__, *folder.files])
     report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
-    finish(format_citations(citations), [(options.output, render_json), (options.html, lambda report: draw_page(report))], report)
+    finish(outputs, make_texts(options, report), format_citations(citations))
     return 0
 
 
-def run_case(options: argparse.Namespace) -> int:
+def diagnose_file(options: dict, outputs: Outputs) -> int:
     """Diagnose a case, with the contexts of other engines if any."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json") if options.case is None else options.case
-    folder = Folder(os.path.dirname(path))
-    case = read_case(read_file(path, "--case"), os.path.basename(path), folder.read)
-    earlier = read_report(options.baseline, "--baseline") if options.baseline is not None else None
-    inputs = [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])]
-    check_outputs({"--output": options.output, "--html": options.html, "--export": options.export}, inputs)
-    engines: Dict[str, Dict[str, Sent]] = {}
-    sources = Sources(case)
-    for contexts in options.contexts or ():
-        taken = {*engines, *(variant.id for variant in case.variants)}
-        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), sources, taken))
-    known = [variant.id for variant in case.variants] + list(engines)
-    for id in options.require or ():
-        if id not in known:
-            raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
-    report = diagnose(case, engines, Progress(len(case.questions) * len(case.variants)))
-    report["warnings"] += sources.warnings
+    path = options.get("--case", os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json"))
+    data, folder = read_file(path, "--case"), Folder(path)
+    case = read_case(data, os.path.basename(path), folder.read)
+    contexts, baseline = options.get("--contexts", []), options.get("--baseline")
+    earlier = None if baseline is None else read_report(read_file(baseline, "--baseline"), baseline)
+    check_outputs(options, [path, __file__, *folder.files, *contexts, *filter(None, [baseline])])
+    by_name = {variant.id: variant for variant in case.variants}
+    reused = contexts or "--export" in options  # else a variant's passages go with it
+    cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, by_name[name]))
+    corpus = Corpus(case, cutting_of) if contexts else None
+    engines: Dict[str, Deliveries] = {}
+    for given in contexts:
+        engines.update(read_contexts(read_lines(given), os.path.basename(given), corpus, {*engines, *by_name}))
+    required = options.get("--require", [])
+    for name in required:
+        if name not in [*by_name, *engines]:
+            raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(
+                shown(name), suggestion(name, [*by_name, *engines])))
+    sendings = {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
+                       for question in case.questions] for name, deliveries in engines.items()}
+    report = diagnose(case, cutting_of, sendings, study, Progress(len(case.questions) * len(by_name)))
+    report["warnings"] = [*warn(case, report["variants"]), *(corpus.warnings if corpus else ())]
+    report["comparisons"] = compare_all(report["variants"])
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:
         say("attention : {}\n".format(warning), sys.stderr)
-    finish(format_table(report) + (format_baseline(report["baseline"]) if earlier else ""),
-           [(options.output, render_json), (options.html, lambda report: draw_page(report)),
-            (options.export, lambda report: export_passages(case))], report)
-    return check_requirements(report, options.require or ())
+    finish(outputs, make_texts(options, report, case, cutting_of),
+           format_table(report) + (format_baseline(report["baseline"]) if earlier else ""))
+    return check_requirements(report, required)
 
 
-def check_requirements(report: Mapping[str, Any], required: Iterable[str]) -> int:
-    """0, or 3 once it is said which contexts of the required variants and engines are incomplete."""
+def make_texts(options: dict, report: dict, *exported: Any) -> Dict[str, Iterable[str]]:
+    """{path: pieces of a text} of the outputs asked for."""
+    texts = {"--output": lambda: render_json(report), "--html": lambda: draw_page(report),
+             "--export": lambda: export_passages(*exported)}
+    return {options[name]: make() for name, make in texts.items() if name in options}
+
+
+def check_requirements(report: dict, required: Iterable[str]) -> int:
+    """0, or 3 once it is said which contexts of some variants and engines are incomplete."""
     code = 0
     for variant in report["variants"]:
-        missed = [question["id"] for question in variant["questions"] if question["all_required_covered"] is False]
-        if variant["id"] in required and missed:
-            say("exigence non tenue : {} : {} ({}{}).\n".format(
-                variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]), ", …" if len(missed) > 5 else ""), sys.stderr)
+        missed = [question["id"] for question in variant["questions"]
+                  if question["all_required_covered"] is False and variant["id"] in required]
+        if missed:
             code = 3
+            say("exigence non tenue : {} : {} ({}{}).\n".format(
+                variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]),
+                ", …" if len(missed) > 5 else ""), sys.stderr)
     return code
 
 
-def finish(table: str, outputs: Iterable[Tuple[Optional[str], Callable[[Any], Iterable[str]]]], report: Mapping[str, Any]) -> None:
-    """Write the files asked for, then print the table: to standard error when standard output holds a file."""
-    given = [(path, render) for path, render in outputs if path is not None]
-    for path, render in given:
-        write_output(path, render(report))
-    say(table, sys.stderr if any(standard_descriptor(path) == 1 for path, _ in given) else sys.stdout)
-    say_where([path for path, _ in given])
-
-
-def say_where(paths: Iterable[str]) -> None:
-    """Tell a person at a terminal where the files are."""
+def finish(outputs: Outputs, texts: Mapping[str, Iterable[str]], table: str = "") -> None:
+    """Write the files, print the table where none goes, tell a person at a terminal where they are."""
+    outputs.write(texts)
+    say(table, sys.stderr if 1 in map(descriptor_of, texts) else sys.stdout)
     if sys.stderr and sys.stderr.isatty():
-        say("".join("Écrit : {}\n".format(path) for path in paths if standard_descriptor(path) is None), sys.stderr)
+        say("".join("Écrit : {}\n".format(path) for path in texts if descriptor_of(path) is None), sys.stderr)
 
 
 class Progress:
-    """Counts the questions done, on standard error when it is a terminal; nothing otherwise."""
+    """Counts the questions done, on standard error when it is a terminal."""
 
     def __init__(self, total: int):
         self.total, self.done, self.told = total, 0, 0
@@ -3544,36 +4521,29 @@ class Progress:
 
     def __call__(self) -> None:
         self.done += 1
-        if self.stream and self.done * 100 // self.total > self.told:
-            self.told = self.done * 100 // self.total
-            say("\r{:3} % des questions, toutes variantes comprises".format(self.told) if self.told < 100 else "\r" + " " * 60 + "\r", self.stream)
-
-
-def check_outputs(outputs: Mapping[str, Optional[str]], inputs: Sequence[str]) -> None:
-    """Refuse, before any work, outputs ({option: path}) that would destroy an input or one another, or that cannot be written."""
-    given = [(option, path) for option, path in outputs.items() if path is not None]
-    for number, (option, path) in enumerate(given):
-        check_output(option, path, inputs)
-        for _, other in given[:number]:
-            descriptor = standard_descriptor(path)
-            if descriptor is not None and descriptor == standard_descriptor(other) or descriptor is None and same_file(os.path.realpath(path), other):
-                raise AtelierError("{} : deux sorties ne peuvent avoir le même nom ; changez-en une.".format(path))
+        percent = self.done * 100 // self.total
+        if self.stream and percent > self.told:
+            self.told = percent
+            say("\r{:3} % des questions, toutes variantes comprises".format(percent) if percent < 100
+                else "\r" + " " * 60 + "\r", self.stream)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """The command; 0 done, 1 a guard failed, 2 a fault that the user can mend, 130 interrupted."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    """The command: 0 done, 1 a guard failed, 2 for the user to mend, 3 --require not met, 130 interrupted."""
     try:
-        if sys.version_info < (3, 9):
-            raise AtelierError("atelier.py demande Python 3.9 ou plus récent ; celui-ci est Python {}.{}.".format(*sys.version_info))
-        return run(sys.argv[1:] if argv is None else argv)
-    except AtelierError as error:
-        say("".join(sentence + "\n" for sentence in error.sentences), sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        say("Interrompu : rien n'a été remplacé.\n", sys.stderr)
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if hasattr(stream, "reconfigure"):
+                    stream.reconfigure(errors="replace")
+            if sys.version_info < (3, 9):
+                raise AtelierError("atelier.py demande Python 3.9 ou plus récent ; celui-ci est "
+                                   "Python {}.{}.".format(*sys.version_info))
+            return run(sys.argv[1:] if argv is None else argv)
+        except AtelierError as error:
+            say("".join(sentence + "\n" for sentence in error.sentences), sys.stderr)
+            return 2
+    except KeyboardInterrupt as interruption:
+        say("Interrompu : {}.\n".format(*interruption.args or ["rien n'a été remplacé"]), sys.stderr)
         return 130
 
 

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import unicodedata
 import unittest
 from fractions import Fraction
 from itertools import product
@@ -108,7 +109,7 @@ class Contexts(TestCase):
         case = dict(self.case, documents=[{"id": "d", "text": TEXT, "pays": "FR"}])
         case["questions"] = [dict(case["questions"][0]), dict(case["questions"][1], filters={"pays": "BE"}), case["questions"][2]]
         loss = question(self.judge({"question": "p", "context": []}, {"question": "q", "context": []}, case=case), "moteur", "q")["facts"][0]["loss"]
-        self.assertEqual(loss, {"stage": "filtered_out", "filter": {"pays": "BE"}})
+        self.assertEqual(loss, {"stage": "filtered_out", "filter": {"pays": {"wanted": "BE", "found": "FR"}}})
 
     def test_recall_of_hits_and_contexts_over_budget(self):
         case = dict(self.case, settings={"budget_words": 3})
@@ -173,6 +174,7 @@ class Contexts(TestCase):
                         .endswith(counted.format("avec des fins de ligne CRLF")))
         self.assertTrue(self.fault({"page_content": text, "metadata": {"source": "d", "start_index": byte}}).endswith(counted.format("en octets UTF-8")))
         self.assertIn("BOM", self.fault({"document": "d", "text": "Prime 😀", "start_char": 1, "end_char": 8}))
+        self.assertIn("BOM", self.fault({"document": "d", "text": "Prim", "start_char": 1}))  # no blank after it, and no end
         last = "mois francs."
         self.assertTrue(self.fault({"document": "d", "text": last, "start_char": len(TEXT.encode("utf-8")) - len(last), "end_char": len(TEXT.encode("utf-8"))})
                         .endswith(counted.format("en octets UTF-8")))
@@ -183,16 +185,28 @@ class Contexts(TestCase):
         self.assertEqual(self.fault({"document": "d", "text": "Prime", "start_char": 3, "end_char": 8}),
                          "ligne 1 : context[0] : le texte « Prime » n'est pas celui des positions 3 à 8 de « d » : « me 😀 ».")
 
+    def test_half_a_utf_16_pair_beside_positions_is_a_sentence(self):
+        sentences = self.faults('{"question": "p", "context": [{"document": "d", "text": "\\ud800Prime", "start_char": 3}]}')
+        self.assertTrue(any("moitié de paire UTF-16 isolée U+D800" in sentence for sentence in sentences), sentences)
+
     def test_texts_that_are_not_what_the_document_says(self):
         for record, part in ((
                 "Frais : 20 €.Visa : 90 €.", "n'est pas dans le corpus"), ({"document": "d", "text": "préavis est de quatre mois francs"}, "« quatre » y est écrit « trois »"),
                 ({"document": "d", "text": "préavis préavis est de trois"}, "« préavis » y est écrit « Le »"), ("L’indemnité est due : trois mois. Le préavis est de trois mois", None),
                 ("trois mois", "figure plusieurs fois dans le corpus ; donnez ses positions"), ({"document": "d", "text": "trois mois"}, "figure plusieurs fois dans « d »"),
-                ("L'indemnité est due", "n'est pas dans le corpus")):
+                ("L'indemnité est dûe", "n'est pas dans le corpus")):
             if part is None:
                 self.assertEqual(self.sent(record)["words_sent"], 12)  # two true halves joined are one stretch of the document
             else:
                 self.assertIn(part, self.fault(record), record)
+
+    def test_a_text_typed_with_other_apostrophes_or_decomposed_is_located_to_the_character(self):
+        text = "L’e\u0301te\u0301 a \u00e9te\u0301 chaud, l’hiver aussi."
+        case = make_case(text, quote="hiver aussi")
+        for sent, start, end in (("L'été a", 0, 2), ("t\u00e9 a \u00e9t", 1, 2), ("l'hiver auss", 4, 5), ("hiver auss", 5, 5)):
+            hit = question(self.judge({"question": "q", "context": [{"document": "d", "text": sent}]}, case=case), "moteur")["context"][0]
+            self.assertEqual((hit["start"], hit["end"]), (start, end))
+            self.assertEqual(unicodedata.normalize("NFC", hit["text"]).replace("’", "'"), unicodedata.normalize("NFC", sent))
 
     def test_the_passage_of_another_contract_proves_nothing(self):
         documents = [{"id": "c2023", "text": "Le client indemnise le prestataire."}, {"id": "c2024", "text": "Le client indemnise le prestataire."}]

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import unicodedata
 import unittest
 
@@ -77,11 +78,57 @@ class Quotes(TestCase):
 
     def test_edges_inside_numbers_and_words(self):
         for text, quote in (("Soit 140 euros.", "40 euros"), ("Soit 2,5 euros.", "5 euros"), ("Soit 2,5 euros.", "Soit 2"), ("Soit 1.500 euros.", "500 euros"),
-                            ("Un e\u0301tat.", "Un e"), ("Un e\u0301tat.", "tat"), ("Soit 10 %.", "1")):
+                            ("Un x\u0304tat.", "Un x"), ("Un e\u0301tat.", "tat"), ("Soit 10 %.", "1"),
+                            ("Le 12/03/2024.", "2024"), ("Soit 1234-5-1.", "1234-5"), ("Soit -5 °C.", "5 °C"), ("Soit (−5 °C).", "5 °C"),
+                            ("Soit 1/3 mois.", "3 mois"), ("Soit 1 140 euros.", "140 euros"), ("Soit 1\n140 euros.", "140 euros"),
+                            ("Soit 1 140 euros.", "Soit 1"), ("Soit 1 234 567 euros.", "234 567"), ("Soit 1 234 567 euros.", "1 234")):
             with self.subTest(quote=quote):
                 self.assertIn("à l'intérieur d'un mot ou d'un nombre", self.refused(make_case(text, quote))[0])
         self.assertEqual(self.place("Soit 5, ou 6.", "5"), (1, 2))
+        self.assertEqual(self.place("Soit A-5 ou B - 6.", "5"), (1, 2))
+        self.assertEqual(self.place("Soit -5 °C.", "-5 °C"), (1, 3))
+        self.assertEqual(self.place("En 2024 140 euros.", "140 euros"), (2, 4))
+        self.assertEqual(self.place("Lot 1 1400 euros.", "1400 euros"), (2, 4))
+        self.assertEqual(self.place("Lot 12 14 euros.", "14 euros"), (2, 4))
+        self.assertEqual(self.place("Article 1\n\n140 euros.", "140 euros"), (2, 4))  # no number goes on in another paragraph
         self.assertEqual(self.place("Soit 140 euros. Ou 40 euros.", "40 euros"), (4, 6))
+
+    def test_a_number_is_whole_whatever_groups_its_thousands(self):
+        whole = {" ": (2, 5), "\u00a0": (2, 5), "\u202f": (2, 5), "'": (2, 4), "’": (2, 4), "": (2, 4)}
+        for written, place in whole.items():
+            text = "Prime de 4{}000 euros.".format(written)
+            for quoted in whole:
+                quote = "4{}000 euros".format(quoted)
+                with self.subTest(text=text, quote=quote):
+                    same = {written, quoted} <= {" ", "\u00a0", "\u202f"} or {written, quoted} <= {"'", "’"} or written == quoted
+                    if same:
+                        self.assertEqual(self.place(text, quote), place)
+                    else:
+                        self.assertIn("Texte le plus proche (mot 2)", self.refused(make_case(text, quote))[0])
+            for part in ("000 euros", "00 euros", "de 4"):
+                with self.subTest(text=text, quote=part):
+                    self.assertIn("à l'intérieur d'un mot ou d'un nombre : « ", self.refused(make_case(text, part))[0])
+            self.assertEqual(self.place(text, "euros"), (place[1] - 1, place[1]))
+
+    def test_apostrophes_are_one_and_so_are_composed_and_decomposed_letters(self):
+        text = "La loi ne dispose que pour l'avenir ; elle n'a point d'effet re\u0301troactif."
+        for quote in (text, text.replace("'", "’"), text.replace("'", "ʼ"), unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)):
+            self.assertEqual(self.place(text, quote), (0, 13))
+            self.assertEqual(self.place(unicodedata.normalize("NFC", text).replace("'", "’"), quote), (0, 13))
+        self.assertEqual(self.place("L’" + "e\u0301te\u0301 " * 3 + "est chaud.", "été est"), (2, 4))
+
+    def test_the_character_where_a_quote_starts_tells_its_place(self):
+        for text in ("Un mois. L’e\u0301te\u0301, un mois. Puis un mois.", "\u00a0Un mois.\r\n\r\nL'été, un  mois. Puis un mois."):
+            at = text.index("mois", 10)
+            self.assertEqual(self.place(text, "mois", start_char=at), (4, 5))
+            self.assertEqual(self.place(text, " mois", start_char=at - 1), (4, 5))  # a tool that takes the blank with it
+            self.assertEqual(self.place(text, "mois", start_char=text.rindex("mois")), (7, 8))
+            case = make_case(text, facts=[{"id": "f", "document": "d", "quote": "mois", "start_char": at + 1}])
+            self.assertEqual(self.refused(case)[0].split(" : ", 2)[2], "« mois » ne commence pas au caractère {} de « d » ; « start_char » peut valoir : "
+                             "{}.".format(at + 1, ", ".join(str(match.start()) for match in re.finditer("mois", text))))
+        self.assertEqual(self.place("Un aller-aller simple.", "aller", start_char=9), (1, 2))
+        self.assertEqual(self.report(make_case("a b a", facts=[{"id": "f", "any_of": [{"document": "d", "quote": "a", "start_char": 4}]}]))
+                         ["variants"][0]["questions"][0]["facts"][0]["start"], 2)
 
     def test_one_changed_figure_is_named(self):
         self.assertEqual(self.refused(make_case("Le plafond est de 150 euros.", "plafond est de 110 euros")), [
@@ -212,7 +259,7 @@ class Contexts(TestCase):
                                         "same_words_in": ["contrat_2023"]})
         filtered = make_case(documents=documents, facts=facts, filters={"status": "archived"})
         self.assertEqual(question(self.report(filtered), "fixe_48_0")["facts"][0]["loss"],
-                         {"stage": "filtered_out", "filter": {"status": "archived"}, "same_words_in": ["contrat_2023"]})
+                         {"stage": "filtered_out", "filter": {"status": {"wanted": "archived", "found": "current"}}, "same_words_in": ["contrat_2023"]})
         self.assertTrue(question(self.report(dict(filtered, filters={"status": "current"})), "fixe_48_0")["all_required_covered"])
 
     def test_filters_restrict_candidates_not_statistics(self):

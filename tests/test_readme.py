@@ -1,4 +1,9 @@
-"""README.md keeps its word: its commands print what it shows, and it names all that the report holds."""
+"""README.md keeps its word: its commands print what it shows, and it names all that the report holds.
+
+A `console` block shows the whole output of its command; a `console extrait` block some lines of what its
+commands say, in order, and `code N` when the last one must not end with 0. A `json` or `python` block
+that a line ending in « sous `name` : » introduces is a file of that name.
+"""
 
 import contextlib
 import io
@@ -7,11 +12,33 @@ import os
 import re
 import shlex
 import shutil
+import sys
+import types
 import unittest
+from unittest import mock
 
 from support import ROOT, TESTS, TestCase, atelier, run, spawn
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIAL, REFERENCE = README.split("\n## Table des matières\n")
+BLOCK = re.compile(r"^```(?P<kind>\w+)(?P<info>.*)\n(?P<body>(?s:.*?))^```$", re.M)
+FOUR_FILES = ("atelier.py", "cas_fr.json", "README.md", "LICENSE")
+
+
+def section(title):
+    """The text under a heading of the second level."""
+    return README.split("\n## {}\n".format(title))[1].split("\n## ")[0]
+
+
+def rows(text):
+    """The cells of each row of the tables of a text, headers included."""
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in text.splitlines()
+            if line.startswith("| ")]
+
+
+def first_names(text):
+    """The names that stand alone in the first cell of a row."""
+    return [row[0].strip("`") for row in rows(text) if re.match(r"`\w+`$", row[0])]
 
 
 def keys_of(value):
@@ -19,88 +46,215 @@ def keys_of(value):
     if isinstance(value, list):
         return set().union(*map(keys_of, value))
     if isinstance(value, dict):
-        return set(value).union(*(keys_of(item) for key, item in value.items() if key not in ("passages", "losses", "filters", "filter")))
+        named_by_case = ("passages", "losses", "filters", "filter", "by_set", "mixed_by")
+        inner = [keys_of(item) for key, item in value.items() if key not in named_by_case]
+        return set(value).union(*inner)
     return set()
 
 
 class Readme(TestCase):
-    def test_its_commands_print_what_it_shows(self):
-        for name in ("atelier.py", "cas_fr.json"):
+    def setUp(self):
+        super().setUp()
+        for name in FOUR_FILES:
             shutil.copy(ROOT / name, self.folder)
-        shutil.copytree(TESTS / "cas", self.folder / "tests" / "cas")
-        compared = 0
-        for block in re.findall(r"```console\n(.*?)```", README, re.S):
-            command, _, shown = block.partition("\n")
-            words = shlex.split(command[2:])
-            self.assertEqual((command[:2], words[0]), ("$ ", "python3"))
-            if "unittest" in words:
-                continue  # this very run
-            process = spawn(*words[1:], cwd=self.folder, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
-            self.assertEqual((process.returncode, process.stdout.decode("utf-8")), (0, shown), command)
-            compared += 1
-        self.assertEqual(compared, 7)
-        self.assertIn("variants", json.loads((self.folder / "resultat.json").read_text(encoding="utf-8")))
 
-    def test_its_examples_are_sound_cases(self):
-        plain, structured, register = re.findall(r"```json\n(.*?)```", README, re.S)
-        (self.folder / "contrats").mkdir()
-        (self.folder / "contrats" / "2024.txt").write_text("Préavis : trois mois.", encoding="utf-8")
-        shutil.copy(TESTS / "cas" / "contrats" / "nettoyage.txt", self.folder)
-        for example in (plain, structured):
-            code, _, err = run("--case", self.write(example))
-            self.assertEqual(code, 0, err)
-        self.assertEqual(run("--citations", self.write(register))[0], 0)
+    def write_files(self, text):
+        """Write the files that README gives to copy."""
+        for block in BLOCK.finditer(text):
+            named = re.search(r"sous `([\w.]+)` :\n\n\Z", text[:block.start()])
+            if named:
+                (self.folder / named.group(1)).write_text(block["body"], encoding="utf-8")
+
+    def obey(self, command, code=0):
+        """What a command of README says, standard output first; those that need a clone run in it."""
+        words = shlex.split(command)
+        self.assertEqual(words[0], "python3", command)
+        folder = ROOT if "tests/" in command else self.folder
+        process = spawn(*words[1:], cwd=folder, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+        self.assertEqual(process.returncode, code, (command, process.stderr.decode("utf-8")))
+        return process.stdout.decode("utf-8"), process.stderr.decode("utf-8")
+
+    def follow(self, text):
+        """Run the commands of a text in order, compare what they say; the number of those that ran."""
+        ran = 0
+        for block in BLOCK.finditer(text):
+            if block["kind"] != "console":
+                continue
+            commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block["body"], re.M)
+            self.assertEqual("".join("$ {}\n{}".format(*each) for each in commands), block["body"])
+            code = int((re.findall(r"code (\d)", block["info"]) or [0])[0])
+            for command, shown in commands:
+                if "unittest" in command:
+                    continue  # this very run
+                out, err = self.obey(command, code if command == commands[-1][0] else 0)
+                ran += 1
+                if "extrait" not in block["info"]:
+                    self.assertEqual(out, shown, command)
+                said = iter((out + err).splitlines())
+                for line in shown.splitlines():
+                    self.assertIn(line, said, command)
+        return ran
+
+    def test_its_tutorial_runs_from_the_four_files(self):
+        self.write_files(TUTORIAL)
+        self.assertNotIn("tests/", TUTORIAL)
+        self.assertEqual(self.follow(TUTORIAL), 8)
+        self.assertIn("variants", json.loads((self.folder / "resultat.json").read_text(encoding="utf-8")))
+        self.assertIn("<svg", (self.folder / "page.html").read_text(encoding="utf-8"))
+
+    def test_its_three_questions_are_as_it_tells(self):
+        self.write_files(TUTORIAL)
+        self.obey("python3 atelier.py --output resultat.json")
+        whole = "{} sejour#{:04} : 48 mots envoyés sur 48".format
+        self.assertEqual(self.obey("python3 ouvrir.py fixe_48_0 q_hotel")[0].splitlines()[:2],
+                         [whole(1, 1), whole(2, 2)])
+        self.assertEqual(len(self.obey("python3 ouvrir.py fixe_48_0 q_absente")[0].splitlines()), 3)
+
+    def test_its_engine_passes_once_mended(self):
+        self.write_files(TUTORIAL)
+        self.obey("python3 atelier.py --contexts moteur.jsonl --output resultat_moteur.json")
+        path = self.folder / "moteur.jsonl"
+        mended, = re.findall(r"de `q_repas`, le contexte devient `(.*?)`", TUTORIAL)
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for line in lines:
+            if line["question"] == "q_repas":
+                line["context"] = json.loads(mended)
+        path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        command, = re.findall(r"^\$ (.*--require.*)$", TUTORIAL, re.M)
+        self.assertIn("  moteur : 1 preuve gagnée, 0 perdue, 0 étape changée\n", self.obey(command)[0])
+
+    def test_its_reference_shows_what_its_commands_print(self):
+        self.write_files(REFERENCE)
+        self.assertEqual(self.follow(REFERENCE), 5)
+        self.assertIn("articles", self.obey("python3 atelier.py --case articles.json")[0])
+
+    def test_its_inline_commands_run(self):
+        self.write_files(README)
+        self.obey("python3 atelier.py --output resultat.json")
+        commands = re.findall(r"`(python3 atelier\.py [^`]*)`", README)
+        self.assertGreaterEqual(len(commands), 4)
+        for command in commands:
+            self.obey(command)
+
+    def test_its_register_may_come_from_a_report(self):
+        self.write_files(README)
+        self.obey("python3 atelier.py --output resultat.json")
+        origin, = re.findall(r'`("context_from": .*?)` remplace', README)
+        register = {**json.loads("{%s}" % origin), "claims": [{"id": "A", "text": "a", "citations": [
+            {"passage": "sejour#0001", "text": "b", "relation": "supports"}]}]}
+        self.write(register, "du_rapport.json")
+        self.assertIn("    sejour#0001 : hors du contexte, soutient\n",
+                      self.obey("python3 atelier.py --citations du_rapport.json")[0])
+
+    def test_its_figures_of_the_cases_of_a_clone_are_theirs(self):
+        target = self.folder / "rapport.json"
+
+        def summaries(case):
+            self.assertEqual(run("--case", TESTS / "cas" / case, "--output", target)[0], 0)
+            report = json.loads(target.read_text(encoding="utf-8"))
+            return {variant["id"]: variant["summary"] for variant in report["variants"]}
+        contracts, books = summaries("contrats/contrats.json"), summaries("mediatheque.json")
+        recalls = [contracts[name]["recall_at"][0]
+                   for name in ("taille_400_60", "structure_500", "structure_500_filtres")]
+        told = "est de {:.3f} ; de {:.3f} par article, de {:.3f} avec les filtres".format(*recalls)
+        self.assertIn(told.replace(".", ","), README)
+        mixed = [books["naif_180_{}".format(overlap)]["mixed_passages"] for overlap in (0, 20, 40, 80)]
+        self.assertIn("{}, {}, {} et {} pour 0, 20, 40 et 80".format(*mixed), README)
+        self.assertIn("`naif_180_40` a {} passages à cheval sur deux livres".format(
+            books["naif_180_40"]["mixed_by"]["book"]), README)
+        self.assertEqual(books["structure_220"]["mixed_by"]["book"], 0)
 
     def test_its_snippets_do_what_it_says(self):
-        """The bulk format and the run of a cluster, as README writes them, on a cluster of straw."""
-        run("--export", self.folder / "passages.jsonl")
-        snippet = re.findall(r"```python\n(.*?)```", README, re.S)[1]
-        said, here = io.StringIO(), os.getcwd()
+        """The engine and the cluster, as README writes them, on a store and a cluster of straw."""
+        dense, cluster = [block["body"] for block in BLOCK.finditer(REFERENCE) if block["kind"] == "python"]
+        self.obey("python3 atelier.py --export passages.jsonl")
+        store = mock.Mock()
+        store.query.return_value = {"ids": [["paragraphes/sejour#0001", "paragraphes/sejour#0002"]]}
+        chromadb = types.ModuleType("chromadb")
+        chromadb.Client = lambda: mock.Mock(create_collection=lambda name: store)
+        said, here, names = io.StringIO(), os.getcwd(), {}
         os.chdir(self.folder)
         try:
-            names = {}
-            with contextlib.redirect_stdout(said):
-                exec(snippet, names)
+            with mock.patch.dict(sys.modules, chromadb=chromadb), contextlib.redirect_stdout(said):
+                exec(dense, {})
+                exec(cluster, names)
         finally:
             os.chdir(here)
+        self.assertEqual(len(store.add.call_args[1]["ids"]), 6)
         lines = [json.loads(line) for line in said.getvalue().splitlines()]
-        self.assertEqual((len(lines), lines[0]), (2 * 35, {"index": {"_index": "passages", "_id": "fixe_48_0/transports#0001"}}))
+        self.assertEqual((len(lines), lines[0]),
+                         (2 * 35, {"index": {"_index": "passages", "_id": "fixe_48_0/transports#0001"}}))
         questions = json.loads((ROOT / "cas_fr.json").read_text(encoding="utf-8"))["questions"]
+        found = {"hits": {"hits": [{"_id": "paragraphes/sejour#0001", "_score": 2.5}]}}
         with open(self.folder / "grappe.trec", "w", encoding="utf-8") as file:
-            names["write_run"](lambda text: {"hits": {"hits": [{"_id": "paragraphes/sejour#0001", "_score": 2.5}]}}, questions, file)
-        code, out, err = run("--contexts", self.folder / "grappe.trec")
-        self.assertEqual(code, 0, err)
+            names["write_run"](lambda text: found, questions, file)
+        out, _ = self.obey("python3 atelier.py --contexts grappe.trec --contexts dense.jsonl")
         self.assertRegex(out, r"(?m)^grappe +- +- +1/5 +2/10 ")
+        self.assertRegex(out, r"(?m)^dense +- +- +2/5 +4/10 ")
 
     def test_it_names_every_unit_and_its_keys(self):
+        units = {row[0].strip("`"): row[1] for row in rows(section("Contrats par article, livres par chapitre"))
+                 if len(row) == 3}
         for name, unit in atelier.UNITS.items():
-            line, = re.findall(r"^\| `{}` \|(.*)$".format(name), README, re.M)
-            self.assertEqual(re.findall(r"`(\w+)`", line.split("|")[0].replace("`false`", "")), [key.name for key in unit.keys])
+            named = re.findall(r"`(\w+)`", units[name].replace("`false`", ""))
+            self.assertEqual(named, re.findall(r"(\w+)[!:]", unit.shape))
 
     def test_it_names_every_key_of_the_report(self):
-        run("--output", self.folder / "rapport.json")
-        keys = keys_of(json.loads((self.folder / "rapport.json").read_text(encoding="utf-8")))
-        run("--citations", TESTS / "cas" / "citations.json", "--output", self.folder / "citations.json")
-        keys |= keys_of(json.loads((self.folder / "citations.json").read_text(encoding="utf-8")))
-        self.assertGreater(len(keys), 60)
-        self.assertEqual([key for key in sorted(keys) if not re.search(r"\b{}\b".format(key), README)], [])
+        """Of each kind: the reference case, engines, a baseline, contracts, sets, alternatives, citations."""
+        self.write_files(README)
+        case = json.loads((self.folder / "articles.json").read_text(encoding="utf-8"))
+        case["questions"][0]["set"] = "validation"
+        self.write(case, "articles.json")
+        first = "python3 atelier.py --contexts moteur.jsonl --output a.json"
+        commands = [first, first.replace("a.json", "b.json --baseline a.json"),
+                    "python3 atelier.py --case articles.json --output c.json",
+                    "python3 atelier.py --citations registre.json --output d.json"]
+        keys = set()
+        for command in commands:
+            self.obey(command)
+            report = self.folder / re.search(r"--output (\S+)", command).group(1)
+            keys |= keys_of(json.loads(report.read_text(encoding="utf-8")))
+        self.assertGreater(len(keys), 90)
+        self.assertEqual([key for key in sorted(keys) if not re.search(r"\b{}\b".format(key), REFERENCE)], [])
 
     def test_it_tells_every_stage_in_the_order_of_the_code(self):
-        stages = re.findall(r"^\| `(\w+)` \| .+ \| .+ \| .+ \|$", README.split("## Où une preuve")[1].split("\n## ")[0], re.M)
+        stages = first_names(section("Où une preuve s'est perdue"))
         self.assertEqual(stages, [stage.id for stage in atelier.STAGES])
-        stages = re.findall(r"^\| `(\w+)` \| .+ \|$", README.split("Ses preuves perdues ont leurs étapes")[1].split("\nUn moteur dense")[0], re.M)
-        self.assertEqual(stages, [stage.id for stage in atelier.ENGINE_STAGES])
-        statuses = re.findall(r"^\| `(\w+)` \| .+ \|$", README.split("le premier de ces états")[1].split("\nUne affirmation")[0], re.M)
-        self.assertEqual(statuses, list(atelier.STATUSES))
+        after = section("Un autre moteur").split("| étape | quand |")[1].split("\n\n")[0]
+        self.assertEqual(first_names(after), [stage.id for stage in atelier.ENGINE_STAGES])
+        after = section("Les citations d'une réponse").split("| état | quand |")[1].split("\n\n")[0]
+        self.assertEqual(first_names(after), list(atelier.STATUSES))
 
     def test_it_names_the_variants_and_settings_of_the_code(self):
-        for each in atelier.VARIANTS:
-            self.assertIn("| `{}` |".format(each.id), README)
-        self.assertIn("`top_k` {}, `budget_words` {}".format(atelier.DEFAULTS.top_k, atelier.DEFAULTS.budget_words), README)
+        names = first_names(section("Lire le tableau"))
+        self.assertEqual(names, [variant.id for variant in atelier.VARIANTS])
+        defaults = "`top_k` {0.top_k}, `budget_words` {0.budget_words}".format(atelier.DEFAULTS)
+        self.assertIn(defaults, REFERENCE)
+
+    def test_its_table_of_contents_leads_to_each_part(self):
+        def anchor(title):
+            return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+        anchors = [anchor(title) for title in re.findall(r"^##+ (.*)$", README, re.M)]
+        self.assertEqual(len(set(anchors)), len(anchors))
+        self.assertEqual(set(re.findall(r"\]\(#([^)]*)\)", README)) - set(anchors), set())
+        contents, parts = REFERENCE.split("\n## ", 1)
+        self.assertEqual(re.findall(r"\]\(#([^)]*)\)", contents),
+                         [anchor(title) for title in re.findall(r"^## (.*)$", "## " + parts, re.M)])
+
+    def test_it_shows_no_output_twice(self):
+        shown = [line for block in BLOCK.finditer(README) if block["kind"] == "console"
+                 for line in block["body"].splitlines() if len(line) > 40]
+        self.assertEqual([line for line in set(shown) if shown.count(line) > 1], [])
 
     def test_its_french_has_plain_spaces_before_high_punctuation(self):
         prose = re.sub(r"```.*?```|`[^`]*`|<[^>]*>|\]\([^)]*\)", "", README, flags=re.S)
-        self.assertEqual(re.findall(r"\S*[^\s«][;?!»](?=\s|$)|\S*[^\s|-]:(?=\s|$)|«\S+|[\u00a0\u202f]", prose), [])
+        faults = r"\S*[^\s«][;?!»%](?=\s|$)|\S*[^\s|-]:(?=\s|$)|«\S+"
+        self.assertEqual(re.findall(faults, prose), [])
+        self.assertEqual(re.findall("[\u00a0\u202f\u2009]", README), [])
+
+    def test_its_first_two_levels_leave_out_words_of_the_trade(self):
+        words = r"(?i)\b(racinisation|plongements?|NFC|UTF-16|TREC)\b"
+        self.assertEqual(re.findall(words, TUTORIAL), [])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import unicodedata
 import unittest
 
@@ -105,26 +106,78 @@ class Refusals(TestCase):
             told, = self.refused(text)
             self.assertTrue(told.startswith("cas.json : " + place), told)
 
+    def test_a_pdf_or_a_word_file_says_to_extract_its_text(self):
+        for data, kind in ((b"%PDF-1.7\n%\xe2\xe3", "un PDF"), (b"PK\x03\x04\x14\0", "un .docx ou une archive"),
+                           (b"\xd0\xcf\x11\xe0", "un .doc")):
+            told = "c'est {} ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind)
+            self.assertEqual(self.refused(data), ["cas.json : " + told])
+            (self.folder / "bail").write_bytes(data)
+            self.assertEqual(self.refused(make_case(documents=[{"id": "d", "file": "bail"}])), ["cas.json : documents[0].file (bail) : " + told])
+
+    def absences(self, text, *quotes):
+        """The sentence that refuses each quote of a text, after its place; None for a quote that is located."""
+        case = make_case(text, facts=[{"id": "f{}".format(number), "document": "d", "quote": quote} for number, quote in enumerate(quotes)])
+        case["questions"][0]["required_facts"] = [fact["id"] for fact in case["facts"]]
+        told = {}
+        for line in run("--case", self.write(case))[2].splitlines():
+            match = re.match(r"cas\.json : facts\[(\d+)\].*?\.quote : (.*)", line)
+            if match:
+                told[int(match.group(1))] = match.group(2)
+        return [told.get(number) for number in range(len(quotes))]
+
     def test_an_absent_quote_is_always_explained(self):
-        """Whatever the quote and the text, the refusal names a nearest text that is in the document, and does not crash."""
+        """Whatever the quote and the text, a refusal names a nearest text that is in the document, and does not crash."""
         draw = random.Random(3)
-        words = ["le", "Le", "préavis", "pre\u0301avis", "l'an", "l’an", "2,5", "25", "mois.", "mois", "–", "-", "«", "…", "a…b", "É"]
-        located = explained = 0
-        for _ in range(1000):
-            text, quote = (" ".join(draw.choice(words) for _ in range(draw.randint(1, size))) for size in (25, 8))
-            case = make_case(text, quote, variants=[{"id": "v", "unit": "paragraphs"}])
-            code, _, err = run("--case", self.write(case), "--output", self.folder / "rapport.json")
-            if code == 0:
-                fact = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))["variants"][0]["questions"][0]["facts"][0]
-                self.assertIn(quote, " ".join(text.split()[fact["start"]:fact["end"]]))
-                located += 1
-                continue
-            self.assertEqual(code, 2)
-            self.assertRegex(err, r"^[^\n]*(Texte le plus proche \(mot \d+\) : « .+ » ; ce qui diffère : .+\. Recopiez|à l'intérieur d'un mot|"
-                                  r"Ses morceaux|Aucun de ses mots|figure plusieurs fois)[^\n]*\n$")
-            explained += "Texte le plus proche" in err
-        self.assertGreater(located, 10)
+        words = ["le", "Le", "préavis", "pre\u0301avis", "l'an", "l’an", "2,5", "25", "mois.", "mois", "–", "-", "«", "…", "a…b", "É",
+                 "€", "%", ";", "1", "140", "-5"]
+        explained = 0
+        for size in (1, 1, 2, 3, 5, 8, 12, 20, 30, 40) * 2:
+            text = " ".join(draw.choice(words) for _ in range(size))
+            quotes = [" ".join(draw.choice(words) for _ in range(draw.randint(1, 8))) for _ in range(90)]
+            for quote, sentence in zip(quotes, self.absences(text, *quotes)):
+                explained += "Texte le plus proche" in (sentence or "")
+                self.assertRegex(sentence or "située", r"Texte le plus proche \(mot \d+\) : « .+ » ; ce qui diffère : .+\. Recopiez|"
+                                                       "située|à l'intérieur d'un mot|Ses morceaux|Aucun de ses mots|figure plusieurs fois")
+                if "Aucun de ses mots" in (sentence or ""):
+                    self.assertFalse({word for word in quote.split() if word[0].isalnum()} & set(text.split()), (text, quote))
         self.assertGreater(explained, 500)
+
+    def test_signs_between_the_words_of_an_absent_quote(self):
+        """A sign in the longest run that a quote shares with its text made none of its words known."""
+        text = "Le loyer est de 900 € par mois ; une remise de 5 % est due, voir § 2 du bail."
+        for quote, told in (
+                ("Le loyer est de 900 € par an", "« an » y est écrit « mois »"),
+                ("900 € par mois , une remise", "« , » y est écrit « ; » (ponctuation)"),
+                ("remise de 5 % sera due", "« sera » y est écrit « est »"),
+                ("est due, voir § 3", "« 3 » y est écrit « 2 »"),
+                ("de 900 € par mois ; un rabais", "« un rabais » y est écrit « une remise »")):
+            with self.subTest(quote=quote):
+                self.assertRegex(self.absences(text, quote)[0], r" ; ce qui diffère : {}\. Recopiez le texte\.$".format(re.escape(told)))
+
+    def test_the_fault_of_a_long_quote_is_found_wherever_it_is(self):
+        words = ["m{}".format(number) for number in range(25_000)]
+        for at in (0, 150, 199, 200, 12_345, 19_999):
+            quote = words[1000:21_000]
+            quote[at] = "faux"
+            with self.subTest(at=at):
+                self.assertTrue(self.absences(" ".join(words), " ".join(quote))[0].endswith(
+                    " ; ce qui diffère : « faux » y est écrit « m{} ». Recopiez le texte.".format(1000 + at)))
+
+    def test_a_text_of_one_repeated_word_explains_an_absence_as_another_does(self):
+        sentences = self.absences("mot " * 50_000, "mot " * 20_000 + "faux", "mot faux", "mot…" * 8_000, "faux", "mot" + " " * 8_000 + "faux")
+        self.assertEqual([re.sub(r".*(?:diffère|d\. ». |« d »\.)", "", sentence) for sentence in sentences], [
+            " : « faux » y est écrit « mot ». Recopiez le texte.", " : « faux » y est écrit « mot ». Recopiez le texte.",
+            " Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau.",
+            " Aucun de ses mots n'y figure : est-ce le bon document ?", " : « faux » y est écrit « mot ». Recopiez le texte."])
+
+    def test_many_absent_quotes_of_one_long_text_are_each_explained(self):
+        draw = random.Random(5)
+        words = [draw.choice("abcdefgh") + str(draw.randrange(4000)) for _ in range(100_000)]
+        starts = [draw.randrange(99_000) for _ in range(99)]
+        quotes = [" ".join(words[start:start + 9] + ["faux"] + words[start + 10:start + 20]) for start in starts]
+        for start, sentence in zip(starts, self.absences(" ".join(words), *quotes)):
+            self.assertIn(" Texte le plus proche (mot {}) : ".format(start), sentence)
+            self.assertTrue(sentence.endswith(" : « faux » y est écrit « {} ». Recopiez le texte.".format(words[start + 9])), sentence)
 
 
 if __name__ == "__main__":

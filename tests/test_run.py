@@ -128,8 +128,8 @@ class Usage(TestCase):
     def test_faults_of_the_command_line(self):
         for argv, sentence in (
                 (["--outptu", "x"], "L'option « --outptu » est inconnue. Vouliez-vous dire « --output » ?"),
-                (["cas.json"], "L'option « cas.json » est inconnue. Possibles : --case, --output, --html, --from, --export, --contexts, --require, "
-                 "--baseline, --citations, --self-test, --version, -h…."),
+                (["-x"], "L'option « -x » est inconnue. Possibles : --case, --output, --html, --from, --export, "
+                 "--contexts, --require, --baseline, --citations, --self-test, --version, -h…."),
                 (["--case"], "L'option --case attend une valeur. Voyez --help."),
                 (["--self-test=oui"], "L'option --self-test n'attend pas de valeur. Voyez --help."),
                 (["--out", "x"], "L'option « --out » est inconnue. Vouliez-vous dire « --output » ?"),

@@ -192,7 +192,7 @@ class Pieces(Structured):
         self.assertEqual(question(report, "s")["facts"][0]["loss"], {"stage": "not_indexed", "missing": [[12, 17]]})
         self.assertTrue(question(report, "w")["all_required_covered"])
         case["questions"][0]["filters"] = {"type": "autre"}  # the document itself is removed, whatever is indexed of it
-        self.assertEqual(question(self.report(case), "s")["facts"][0]["loss"], {"stage": "filtered_out", "filter": {"type": "autre"}})
+        self.assertEqual(question(self.report(case), "s")["facts"][0]["loss"], {"stage": "filtered_out", "filter": {"type": {"wanted": "autre", "found": "contrat"}}})
 
     def test_markdown_is_cut_between_paragraphs_and_kept_whole_in_fences(self):
         text = "# Un\n\npremier paragraphe\n\n```\ncode\n\nencore\n```\n\ndernier"
@@ -336,7 +336,7 @@ class Filters(TestCase):
         self.assertEqual([hit["sections"] for hit in question(report, "s")["hits_before_budget"]], [["Un"]])
         self.assertEqual(question(report, "w")["no_hits"], "no_document")  # [0, 4[ is over both books, [4, 6[ is of the other
         for each in "sw":
-            self.assertEqual(question(report, each)["facts"][0]["loss"], {"stage": "filtered_out", "filter": {"livre": "A"}})
+            self.assertEqual(question(report, each)["facts"][0]["loss"], {"stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}})
         self.assertEqual([variant(report, each)["summary"]["mixed_passages"] for each in "sw"], [0, 1])
         self.assertEqual(variant(report, "w")["summary"]["mixed_by"], {"livre": 1, "pays": 1})
         case["questions"][0]["filters"] = {"pays": "BE"}
