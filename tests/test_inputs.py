@@ -135,6 +135,25 @@ class Quotes(TestCase):
             "cas.json : facts[0].quote : « plafond est de 110 euros » n'est pas dans « d ». Texte le plus proche (mot 1) : "
             "« plafond est de 150 euros. » ; ce qui diffère : « 110 » y est écrit « 150 ». Recopiez le texte."])
 
+    def test_a_wrong_start_is_refused_even_where_the_quote_stands_once(self):
+        fact = {"id": "f", "document": "d", "quote": "trois mois", "start": 3}
+        self.assertEqual(self.refused(make_case(facts=[fact])), [
+            "cas.json : facts[0].quote : « trois mois » ne commence pas au mot 3 de « d » ; « start » peut valoir : 4."])
+
+    def test_the_first_ten_places_of_a_quote_are_listed(self):
+        places = "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+        for repeats, listed in ((10, places), (11, places + ", …")):
+            self.assertEqual(self.refused(make_case("mot " * repeats, "mot")), [
+                "cas.json : facts[0].quote : « mot » figure plusieurs fois dans « d », aux mots {} ; précisez laquelle, "
+                "par exemple \"start\": 0.".format(listed)])
+
+    def test_a_word_left_out_of_a_quote_is_named_and_three_differences_at_most(self):
+        told, = self.refused(make_case("Le préavis normal est de trois mois francs.", "préavis est de trois mois francs"))
+        self.assertIn("ce qui diffère : « normal » manque à la citation. Recopiez", told)
+        told, = self.refused(make_case("un a deux b trois c quatre d cinq", "un A1 deux B1 trois C1 quatre D1 cinq"))
+        self.assertEqual(told.partition("ce qui diffère : ")[2],
+                         "« A1 » y est écrit « a », « B1 » y est écrit « b », « C1 » y est écrit « c ». Recopiez le texte.")
+
     def test_a_missing_final_full_stop_is_no_difference(self):
         self.assertEqual(self.place("Le préavis est de trois mois.", "est de trois mois"), (2, 6))
 
@@ -311,6 +330,36 @@ class Files(TestCase):
             "question « q » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 0) ; la recherche y coupe le mot en deux, ôtez ce caractère.",
             "question « vide » : aucun mot à chercher, une fois ôtés les mots vides.",
             "filtre « status » : clé absente de « e » ; le filtre les écarte."])
+
+    def test_every_invisible_character_is_told(self):
+        for character in "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff":
+            warnings = self.report(make_case("Le pré{}avis est de trois mois.".format(character)))["warnings"]
+            self.assertRegex(warnings[0], r"^document « d » : .+ \(U\+{:04X}, 1 fois, d'abord au mot 1\)".format(ord(character)))
+
+    def alike(self, documents, *variants):
+        """The warnings about variants that cut alike, or whose overlap is idle."""
+        case = make_case(documents=documents, facts=[], questions=[], variants=list(variants))
+        return [warning for warning in self.report(case)["warnings"] if warning.startswith("variante")]
+
+    def test_variants_that_differ_by_filters_titles_or_one_overlap_are_not_alike(self):
+        plain = [{"id": "d", "text": "mot " * 9}, {"id": "e", "text": "mot"}]
+        one, two = {"id": "v", "unit": "paragraphs"}, {"id": "w", "unit": "paragraphs"}
+        self.assertEqual(self.alike(plain, one, two), ["variantes v, w : mêmes passages ; les comparer n'apprend rien."])
+        self.assertEqual(self.alike(plain, one, dict(two, question_filters=False)), [])
+        sections = {"id": "v", "unit": "sections", "max_chars": 10}
+        titled = [{"id": "d", "sections": [{"title": "T", "text": "aaaa bbbbbbbbb ccccccccc"}]}]
+        self.assertEqual(self.alike(titled, sections, dict(sections, id="w", repeat_title=True)), [])
+        overlapping = {"id": "v", "unit": "words", "size": 5, "overlap": 2}
+        self.assertEqual(self.alike(plain, overlapping), [])
+        self.assertEqual(self.alike(plain[1:], overlapping), [
+            "variante « v » : le recouvrement n'a aucun effet, chaque document tient en un passage."])
+
+    def test_documents_without_the_filtered_key_are_told_those_of_sections_apart(self):
+        documents = [{"id": "d", "sections": [{"title": "Un", "text": "Le préavis est de trois mois.", "pays": "FR"}]}]
+        self.assertNotIn("clé absente", " ".join(self.report(make_case(documents=documents, filters={"pays": "FR"}))["warnings"]))
+        documents += [{"id": "e{}".format(number), "text": "Un."} for number in range(6)]
+        self.assertIn("filtre « pays » : clé absente de « e0 », « e1 », « e2 », « e3 », « e4 », … ; le filtre les écarte.",
+                      self.report(make_case(documents=documents, filters={"pays": "FR"}))["warnings"])
 
     def test_words_of_the_trade_are_searched(self):
         for text, word in (("le tarif d'été", "été"), ("obtenir un avoir", "avoir"), ("le fait générateur", "fait")):
