@@ -389,6 +389,12 @@ def lead_words(passage: Passage) -> int:
     return heading_words(passage) + passage.span.start - passage.touched.start
 
 
+def passage_of(documents: Documents, span: Span) -> Passage:
+    """The very words of a span, which is not empty, as a passage without id."""
+    document = documents[span.document]
+    return make_passage(document, "", document.starts[span.start], document.ends[span.end - 1], "")
+
+
 def text_of(documents: Documents, passage: Passage, words: Optional[int] = None) -> str:
     """A passage as it is sent: its heading, the exact slice of the source; its first words only when told."""
     source = documents[passage.span.document].text[passage.start:passage.end]
@@ -785,8 +791,7 @@ def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> 
     found = []
     for span in union(spans):
         if span.document != quote.span.document and span.start < span.end:
-            document = documents[span.document]
-            text = document.text[document.starts[span.start]:document.ends[span.end - 1]]
+            text = text_of(documents, passage_of(documents, span))
             found += [span.document] if any(occurrences(quote.text, fold(text))) else []
     return list(dict.fromkeys(found))
 
@@ -794,8 +799,7 @@ def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
     """What the stages need; of an engine, whose passages are unknown, the quote stands for a passage."""
     document = case.documents[quote.document]
-    touched = touching(sent.cutting, quote) if sent.cutting else [
-        make_passage(document, "", document.starts[quote.start], document.ends[quote.end - 1], "")]
+    touched = touching(sent.cutting, quote) if sent.cutting else [passage_of(case.documents, quote)]
     inside = [passage for passage in touched if not refused_by(sent.filters, owners_of(document, passage))]
     return Lost(quote, missing, sent, case.settings.budget_words,
                 find_refusing(sent.filters, document, quote, touched, inside), inside,
@@ -1377,7 +1381,7 @@ def median(ordered: Sequence[int]) -> Any:
 class Admission:
     """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
 
-    def __init__(self, documents: Documents, cutting: Cutting):
+    def __init__(self, documents: Documents, cutting: Optional[Cutting]):
         self.known: Dict[str, FrozenSet[str]] = {}
         self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
         self.passages: Dict[int, List[str]] = {}                        # of each owner
@@ -1388,7 +1392,7 @@ class Admission:
                     whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
                     for value in whole + [(kind_of(value), value) for value in values_of(found)]:
                         self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
-            for passage in cutting.by_document[name]:
+            for passage in cutting.by_document[name] if cutting else ():
                 owners = owners_of(document, passage)
                 self.owners[passage.id] = len(owners)
                 for owner in owners:
@@ -2895,6 +2899,24 @@ def documents_without_filtered_key(case, variants):
             yield f"filtre « {key} » : clé absente de {some(without)} ; le filtre les écarte."
 
 
+def question_filters(case, variants):
+    """Filters of questions that nothing passes, or that keep out a fact which their question requires."""
+    admission = Admission(case.documents, None)
+    for question in case.questions:
+        name = shown(question.id)
+        for key, wanted in question.filters.items():
+            if not admission.meeting(key, wanted):
+                present = some((shown(value) for kind, value in admission.by_value[key] if kind != "liste"), 12)
+                mend = " Une liste se compare entière ; pour l'une de ses valeurs, écrivez {\"in\": […]}."
+                yield (f"question {name}, filtre « {key} » : aucun document n'a {plain(wanted)}. Valeurs présentes : "
+                       f"{present}.{mend if isinstance(wanted, list) else ''}")
+        filters = list(question.filters.items())
+        for fact in (case.facts[required] for required in question.required_facts) if filters else ():
+            if all(refused_by(filters, owners_of(
+                    case.documents[quote.span.document], passage_of(case.documents, quote.span))) for quote in fact.quotes):
+                yield f"question {name} : ses filtres écartent le fait {shown(fact.id)}, qu'elle exige."
+
+
 def idle_variants(case, variants):
     """Variants that cut the same passages, and overlaps without effect."""
     alike: Dict[str, List[str]] = {}
@@ -2913,7 +2935,7 @@ def idle_variants(case, variants):
 
 
 CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
-          documents_without_filtered_key, idle_variants)
+          documents_without_filtered_key, question_filters, idle_variants)
 
 
 def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
