@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 """Did every word of every required quote survive the cutting, the search and the word budget?
 
-A RAG team has documents, questions and, for each question, the exact quotes without which the
-answer would be wrong.  The documents are cut into passages, the passages are indexed and searched,
-the best ones are concatenated under a budget of words, and a model would read that text.  This file
-follows each quote along the way and names the stage that lost it.  Nothing is sent anywhere.
+A RAG team has documents, questions and, for each question, the exact quotes without which the answer would be
+wrong.  Documents are cut into passages, passages are indexed and searched, the best are concatenated under a
+budget of words, and a model would read that text.  This file follows each quote along the way and names the stage
+that lost it.  Nothing is sent anywhere.
 
-    python3 atelier.py                          the table of the case that stands beside the script
-    python3 atelier.py --output resultat.json   the table and the full report
-    python3 atelier.py --case mon_cas.json      another case
-    python3 atelier.py --contexts moteur.jsonl  what another engine sent, judged alike
+    python3 atelier.py --output resultat.json       the table, and the report, of the case beside the script
+    python3 atelier.py --case mon_cas.json          another case; --question ID: the whole trip of a question
+    python3 atelier.py --contexts moteur.jsonl      what another engine sent, judged alike
     python3 atelier.py --citations registre.json    the citations of an answer
-    python3 atelier.py --html page.html         the page where one sees where each proof went
-    python3 atelier.py --self-test              the thirteen guards of the evaluator
+    python3 atelier.py --html page.html             the page where one sees where each proof went
+    python3 atelier.py --self-test                  the thirteen guards of the evaluator
 
 The flow; each arrow is a function of values, without file, clock or print:
 
@@ -25,17 +24,18 @@ Glossary
     hit       a passage that a question found, with its rank and its score
     context   the first top_k hits, in rank order, cut at budget_words
     fact      a quote, located as a span, that a question requires
-    covered   said of a fact all of whose words lie in the union of the kept spans of its document
+    covered   said of a fact all of whose words lie in the union of the sent spans of its document
     loss      the first stage at which an uncovered fact was lost, with what is needed to act
 
-Plan: the path first, in the order of the data; then the doors, none of which needs another
-    path     1 vocabulary   2 the run   3 cutting   4 searching   5 assembling   6 coverage and loss
-             7 report   8 table
-    doors    9 reading   10 structures   11 explanations   12 warnings   13 baseline   14 engines
-             15 citations   16 page   17 guards   18 command
+Plan
+    path    1 vocabulary  2 the run  3 cutting  4 searching  5 assembling  6 coverage and loss  7 filters
+            8 report  9 table: read so far, and you know the whole diagnostic
+    beside  10 measures over questions, and what makes the path quick
+    doors   11 reading  12 structures  13 explanations  14 why and how much  15 warnings  16 comparisons
+            17 engines  18 citations  19 page  20 guards  21 command: each can be cut out
 
-Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context
-says nothing about reading order, understanding, or a right answer.
+Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context says nothing
+about reading order, understanding, or a right answer.
 """
 
 from __future__ import annotations
@@ -59,11 +59,12 @@ TYPE_CHECKING = False  # as in typing, which only a type checker needs here
 if TYPE_CHECKING:
     from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence,
                         Set, Tuple)
-    Tree = Mapping[str, Any]                      # a part of a report or of a file
+    Tree = Mapping[str, Any]                        # a part of a report or of a file
     Documents = Mapping[str, Optional["Document"]]  # by id
-    Filters = Sequence[Tuple[str, Any]]           # (metadata key, condition)
-    Columns = Optional[Mapping[str, "Column"]]    # by metadata key
-    Deliveries = Dict[str, "Delivery"]            # by question id
+    Filters = Sequence[Tuple[str, Any]]             # (metadata key, condition)
+    Columns = Optional[Mapping[str, "Column"]]      # by metadata key
+    Deliveries = Dict[str, "Delivery"]              # by question id
+    Study = Callable[["Case", "Outcome"], "Outcome"]
 
 __version__ = "1.0.0"
 
@@ -166,33 +167,24 @@ class AtelierError(Exception):
 
 # --- 2. The run, from a case to its report --------------------------------------------------------
 
-def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
-             engines: Mapping[str, Iterable[Sent]] = {},
-             study: Callable[[Case, Outcome], Outcome] = lambda case, outcome: outcome,
-             tick: Callable[[], None] = lambda: None) -> Tree:
+def diagnose(case: Case, cutting_of: Callable[[str], Cutting], engines: Mapping[str, Iterable[Sent]] = {},
+             study: Study = lambda case, outcome: outcome, tick: Callable[[], None] = lambda: None) -> Tree:
     """The whole report, as a dict ready for JSON; warnings and comparisons are left to their doors.
 
-    cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
-    judged beside the variants; study adds to an outcome why its proofs were lost; tick is called once a question
-    of a variant is done.
+    cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are judged
+    beside the variants; study may add to an outcome; tick is called once a question of a variant is done.
     """
     terms = search_terms([question.text for question in case.questions], case.settings.stop_words)
     variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, study, tick)
                 for variant in case.variants]
     variants += [diagnose_engine(case, name, deliveries, study) for name, deliveries in engines.items()]
-    return {
-        "atelier": __version__,
-        "environment": describe_environment(),
-        "warnings": [],
-        "case": describe_case(case),
-        "settings": describe_settings(case.settings),
-        "variants": variants,
-        "comparisons": [],
-    }
+    return {"atelier": __version__, "environment": describe_environment(), "warnings": [],
+            "case": describe_case(case), "settings": describe_settings(case.settings),
+            "variants": variants, "comparisons": []}
 
 
 def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequence[Sequence[str]],
-                     study: Callable[[Case, Outcome], Outcome], tick: Callable[[], None]) -> Tree:
+                     study: Study, tick: Callable[[], None]) -> Tree:
     """A variant's part of the report: its passages indexed, each question searched, assembled and judged."""
     index = Index(cutting.by_id, lambda name: searched_text(case, cutting.by_id[name]))
     filtered = case.settings.filters or any(question.filters for question in case.questions)
@@ -218,8 +210,7 @@ def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequ
     }
 
 
-def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent],
-                    study: Callable[[Case, Outcome], Outcome]) -> Tree:
+def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent], study: Study) -> Tree:
     """Another engine's part of the report: a variant's, None where an engine has no figure."""
     outcomes = [study(case, judge(case, sent)) for sent in deliveries]
     questions = describe_outcomes(case, outcomes)
@@ -387,6 +378,12 @@ def heading_words(passage: Passage) -> int:
 def lead_words(passage: Passage) -> int:
     """The words that stand before the first whole one: they are sent, and prove nothing."""
     return heading_words(passage) + passage.span.start - passage.touched.start
+
+
+def passage_of(documents: Documents, span: Span) -> Passage:
+    """The very words of a span, which is not empty, as a passage without id."""
+    document = documents[span.document]
+    return make_passage(document, "", document.starts[span.start], document.ends[span.end - 1], "")
 
 
 def text_of(documents: Documents, passage: Passage, words: Optional[int] = None) -> str:
@@ -785,8 +782,7 @@ def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> 
     found = []
     for span in union(spans):
         if span.document != quote.span.document and span.start < span.end:
-            document = documents[span.document]
-            text = document.text[document.starts[span.start]:document.ends[span.end - 1]]
+            text = text_of(documents, passage_of(documents, span))
             found += [span.document] if any(occurrences(quote.text, fold(text))) else []
     return list(dict.fromkeys(found))
 
@@ -794,8 +790,7 @@ def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
     """What the stages need; of an engine, whose passages are unknown, the quote stands for a passage."""
     document = case.documents[quote.document]
-    touched = touching(sent.cutting, quote) if sent.cutting else [
-        make_passage(document, "", document.starts[quote.start], document.ends[quote.end - 1], "")]
+    touched = touching(sent.cutting, quote) if sent.cutting else [passage_of(case.documents, quote)]
     inside = [passage for passage in touched if not refused_by(sent.filters, owners_of(document, passage))]
     return Lost(quote, missing, sent, case.settings.budget_words,
                 find_refusing(sent.filters, document, quote, touched, inside), inside,
@@ -1185,7 +1180,7 @@ def format_lines(variant: Tree) -> Iterator[str]:
         whole = summary is variant["summary"]
         passages, words = (summary["passages_indexed"] or "-", summary["words_indexed"] or "-") if whole else ("", "")
         yield TABLE_LINE.format(
-            clip(name if whole else f"  lot {name}", 22), passages, words,
+            clip(name, 22) if whole else "  " + clip(f"lot {name}", 20), passages, words,
             "{complete_contexts}/{answerable_questions}".format(**summary),
             "{facts_covered}/{facts_required}".format(**summary),
             summary["words_sent"], summary["redundant_words"])
@@ -1377,7 +1372,7 @@ def median(ordered: Sequence[int]) -> Any:
 class Admission:
     """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
 
-    def __init__(self, documents: Documents, cutting: Cutting):
+    def __init__(self, documents: Documents, cutting: Optional[Cutting]):
         self.known: Dict[str, FrozenSet[str]] = {}
         self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
         self.passages: Dict[int, List[str]] = {}                        # of each owner
@@ -1388,7 +1383,7 @@ class Admission:
                     whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
                     for value in whole + [(kind_of(value), value) for value in values_of(found)]:
                         self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
-            for passage in cutting.by_document[name]:
+            for passage in cutting.by_document[name] if cutting else ():
                 owners = owners_of(document, passage)
                 self.owners[passage.id] = len(owners)
                 for owner in owners:
@@ -2895,6 +2890,24 @@ def documents_without_filtered_key(case, variants):
             yield f"filtre « {key} » : clé absente de {some(without)} ; le filtre les écarte."
 
 
+def question_filters(case, variants):
+    """Filters of questions that nothing passes, or that keep out a fact which their question requires."""
+    admission = Admission(case.documents, None)
+    for question in case.questions:
+        name = shown(question.id)
+        for key, wanted in question.filters.items():
+            if not admission.meeting(key, wanted):
+                present = some((shown(value) for kind, value in admission.by_value[key] if kind != "liste"), 12)
+                mend = " Une liste se compare entière ; pour l'une de ses valeurs, écrivez {\"in\": […]}."
+                yield (f"question {name}, filtre « {key} » : aucun document n'a {plain(wanted)}. Valeurs présentes : "
+                       f"{present}.{mend if isinstance(wanted, list) else ''}")
+        filters = list(question.filters.items())
+        for fact in (case.facts[required] for required in question.required_facts) if filters else ():
+            if all(refused_by(filters, owners_of(
+                    case.documents[quote.span.document], passage_of(case.documents, quote.span))) for quote in fact.quotes):
+                yield f"question {name} : ses filtres écartent le fait {shown(fact.id)}, qu'elle exige."
+
+
 def idle_variants(case, variants):
     """Variants that cut the same passages, and overlaps without effect."""
     alike: Dict[str, List[str]] = {}
@@ -2913,7 +2926,7 @@ def idle_variants(case, variants):
 
 
 CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
-          documents_without_filtered_key, idle_variants)
+          documents_without_filtered_key, question_filters, idle_variants)
 
 
 def warn(case: Case, variants: Sequence[Tree]) -> List[str]:

@@ -140,7 +140,7 @@ class Contexts(TestCase):
                          questions=[{"id": "q", "text": "Préavis ?", "required_facts": ["un", "deux"], "filters": {"livre": "A"}}])
         asked = question(self.judge({"question": "q", "context": []}, case=case), "moteur")
         self.assertEqual([fact["loss"] for fact in asked["facts"]], [{"stage": "not_sent", "missing": [[0, 2]]},
-                                                                     {"stage": "filtered_out", "filter": {"livre": "A"}}])
+                                                                     {"stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}}])
 
     def test_a_name_is_an_id_before_it_is_a_file(self):
         (self.folder / "a.txt").write_text("Trois mois.", encoding="utf-8")

@@ -152,7 +152,7 @@ class Quotes(TestCase):
         self.assertIn("ce qui diffère : « normal » manque à la citation. Recopiez", told)
         told, = self.refused(make_case("un a deux b trois c quatre d cinq", "un A1 deux B1 trois C1 quatre D1 cinq"))
         self.assertEqual(told.partition("ce qui diffère : ")[2],
-                         "« A1 » y est écrit « a », « B1 » y est écrit « b », « C1 » y est écrit « c ». Recopiez le texte.")
+                         "« A1 » y est écrit « a », « B1 » y est écrit « b », « C1 » y est écrit « c », …. Recopiez le texte.")
 
     def test_a_missing_final_full_stop_is_no_difference(self):
         self.assertEqual(self.place("Le préavis est de trois mois.", "est de trois mois"), (2, 6))
