@@ -11,21 +11,20 @@ from support import ROOT, TestCase, atelier, run, spawn
 
 # (guard, text that stands once in the source, what replaces it)
 MUTANTS = (
-    (1, 'read_list(case, "documents", ', 'read_list({"documents": list({each["id"]: each for each in case["documents"]}.values())}, "documents", '),
-    (2, 'read_list(case, "facts", ', 'read_list({"facts": list({each["id"]: each for each in case["facts"]}.values())}, "facts", '),
-    (3, 'read_list(case, "questions", ', 'read_list({"questions": list({each["id"]: each for each in case["questions"]}.values())}, "questions", '),
+    *((number, "if first != item.place:", "if first != item.place and kind != {!r}:".format(kind))
+      for number, kind in ((1, "document"), (2, "fact"), (3, "question"))),
     (4, "if name is not None and documents and name not in documents:", "if False:"),
-    (5, 'if "facts" in case and fact not in facts:', "if False:"),
-    (6, "    if not places:\n        raise AtelierError(explain_elsewhere", "    if not places:\n        return 0, 1\n        raise AtelierError(explain_elsewhere"),
-    (7, "elif not answerable and required:", "elif False:"),
-    (7, "elif answerable and not required and ", "elif False and "),
-    (8, "    if not text or not text.strip():\n        return None\n", ""),
+    (5, 'if "facts" in case and name not in facts:', "if False:"),
+    (6, "    if not places:\n        raise", "    if not places:\n        return 0, 1\n        raise"),
+    (7, "elif required and not answerable:", "elif False:"),
+    (7, "elif answerable and not required:", "elif False:"),
+    (8, "text:filled file:filled", "text:text file:filled"),
     (9, "return all(covered) if question.answerable", "return any(covered) if question.answerable"),
     (10, "if at < quote.end else []", "if at < quote.end - 1 else []"),
     (10, "if at < span.start and at < quote.end:", "if at < span.start - 1 and at < quote.end:"),
-    (11, "sorted(span for span in kept if span.document == quote.document and span.start < span.end)", "sorted(kept)"),
-    (12, "if kept.passage not in by_id:", "if False:"),
-    (13, "if not is_integer(overlap) or not 0 <= overlap < size:", "if not is_integer(overlap):"),
+    (11, "if span.document == quote.document and span.start < span.end)", "if span.start < span.end)"),
+    (12, "if name not in by_id:", "if False:"),
+    (13, "if type(overlap) is not int or not 0 <= overlap < size:", "if type(overlap) is not int:"),
 )
 
 

@@ -71,7 +71,7 @@ class Refusals(TestCase):
         listed = ["{}{:02}".format("{}", number) for number in range(12)]
         told = self.refused(make_case(documents=documents, facts=[{"id": "f", "document": "zzz", "quote": "Un"}], filters={"pays": "zzz"}))
         self.assertEqual(told, [
-            "cas.json : facts[0].document : document « zzz » inconnu. Possibles : {}….".format(", ".join(listed).format(*"d" * 12)),
+            "cas.json : facts[0].document : document « zzz » inconnu. Possibles : {}, ….".format(", ".join(listed).format(*"d" * 12)),
             "cas.json : filters.pays : aucun document n'a « zzz » pour cette clé. Valeurs présentes : {}, ….".format(
                 ", ".join("« {} »".format(each) for each in listed).format(*"P" * 12))])
 

@@ -107,7 +107,7 @@ sys.exit(code)"""
         filtered = make_case(documents=[{"id": "d", "text": "Trois mois.", "pays": "FR"}], quote="Trois mois")
         filtered["questions"][0]["filters"] = {"pays": "BE"}
         losses = {
-            "filtered_out": (filtered, "pays = BE"),
+            "filtered_out": (filtered, "pays = FR (demandé : BE)"),
             "not_indexed": (make_case(documents=[{"id": "d", "structure": "contract", "text": header}], quote="Date de signature : 2024-01-15",
                                       variants=[{"id": "v", "unit": "sections", "max_chars": 500}]), "mots 12 à 16"),
             "cut_by_budget": (make_case(" ".join(far), "trois mois"), "d#0001, rang 1, il manque 132 mots au budget"),
