@@ -133,6 +133,11 @@ class Contexts(TestCase):
         report = self.judge({"question": "p", "context": ["100 €"], "hits": []}, {"question": "q", "context": ["100 €"], "hits": ["Prime 😀 de 100 €"]})
         self.assertEqual([each for each in report["warnings"] if "moteur" in each], ["moteur « moteur », question « p » : le contexte a des mots que « hits » n'a pas."])
 
+    def test_hits_that_are_longer_than_a_context_may_still_not_hold_it(self):
+        report = self.judge({"question": "p", "context": ["100 €"], "hits": [{"passage": "paragraphes/d#0002"}]},
+                            {"question": "q", "context": []})
+        self.assertIn("moteur « moteur », question « p » : le contexte a des mots que « hits » n'a pas.", report["warnings"])
+
     def test_filters_see_the_sections_of_what_an_engine_lost(self):
         sections = [{"title": "Un", "text": "préavis un", "livre": "A"}, {"title": "Deux", "text": "préavis deux", "livre": "B"}]
         case = make_case(documents=[{"id": "d", "sections": sections}],
