@@ -107,9 +107,9 @@ Cutting = record("Cutting", "by_id by_document longest", """
 Hit = record("Hit", "rank passage score kept_words terms", """
     A Passage that was found: rank from 1, score (or None), how many words the budget let through, and the (term,
     times, part of the score) of each of the question's terms that it holds (of an engine: None).""", defaults=(None,))
-Sent = record("Sent", "question filters terms no_hits hits context cutting index admitted", """
+Sent = record("Sent", "question filters terms ignored no_hits hits context cutting index admitted", """
     What a variant, or another engine, found and sent for a question.  filters: the (key, condition) in force;
-    terms: [(term, passages that hold it)]; no_hits: why there are none; hits: [Hit] before the budget;
+    terms: [(term, passages that hold it)]; ignored: words left out; no_hits: why there are none; hits: [Hit] before the budget;
     context: the Hits of which something was sent; cutting and index: the variant's; admitted: the ids of the
     passages that filters let through, None for all.  An engine has no terms, cutting, index, perhaps no hits.""")
 Lost = record("Lost", "quote missing sent budget_words refusing touching holders", """
@@ -174,8 +174,8 @@ def diagnose(case: Case, cutting_of: Callable[[str], Cutting], engines: Mapping[
     cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are judged
     beside the variants; study may add to an outcome; tick is called once a question of a variant is done.
     """
-    terms = search_terms([question.text for question in case.questions], case.settings.stop_words)
-    variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, study, tick)
+    words = search_terms([question.text for question in case.questions], case.settings.stop_words)
+    variants = [diagnose_variant(case, variant, cutting_of(variant.id), words, study, tick)
                 for variant in case.variants]
     variants += [diagnose_engine(case, name, deliveries, study) for name, deliveries in engines.items()]
     return {"atelier": __version__, "environment": describe_environment(), "warnings": [],
@@ -183,7 +183,7 @@ def diagnose(case: Case, cutting_of: Callable[[str], Cutting], engines: Mapping[
             "variants": variants, "comparisons": []}
 
 
-def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequence[Sequence[str]],
+def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, words: Sequence[Words],
                      study: Study, tick: Callable[[], None]) -> Tree:
     """A variant's part of the report: its passages indexed, each question searched, assembled and judged."""
     index = Index(cutting.by_id, lambda name: searched_text(case, cutting.by_id[name]))
@@ -191,7 +191,7 @@ def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequ
     admission = Admission(case.documents, cutting) if filtered else None
     outcomes = []
     try:
-        for question, searched in zip(case.questions, terms):
+        for question, searched in zip(case.questions, words):
             if not variant.question_filters:
                 question = question._replace(filters={}, per_document=None)
             sent = send(case, cutting, index, admission, question, searched)
@@ -221,20 +221,20 @@ def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent], study: St
 
 
 def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admission], question: Question,
-         terms: Sequence[str]) -> Sent:
+         words: Words) -> Sent:
     """Search a question among the admitted passages of a variant, and assemble its context."""
-    filters = filters_in_force(case, question)
+    terms, filters = words.terms, filters_in_force(case, question)
     admitted = admission.admitted(filters) if filters else None
     found = index.best(terms, None if question.per_document else case.settings.top_k, admitted)
     if question.per_document:
         found = best_of_each(found, cutting, question.per_document)
     passages = [cutting.by_id[name] for name, _ in found]
     kept = assemble([passage.words for passage in passages], case.settings.budget_words)
-    hits = [Hit(rank, passage, score, words, index.explain(terms, passage.id))
-            for rank, (passage, (_, score), words) in enumerate(zip(passages, found, kept), 1)]
+    hits = [Hit(rank, passage, score, kept_words, index.explain(terms, passage.id))
+            for rank, (passage, (_, score), kept_words) in enumerate(zip(passages, found, kept), 1)]
     no_hits = "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
-    return Sent(question, filters, [(term, index.count(term)) for term in terms], None if hits else no_hits,
-                hits, [hit for hit in hits if hit.kept_words], cutting, index, admitted)
+    return Sent(question, filters, [(term, index.count(term)) for term in terms], words.ignored,
+                None if hits else no_hits, hits, [hit for hit in hits if hit.kept_words], cutting, index, admitted)
 
 
 def rank_of(sent: Sent, name: str) -> Optional[int]:
@@ -429,82 +429,60 @@ def holds(passage: Passage, span: Span) -> bool:
 
 # --- 4. Searching: the only SQL -------------------------------------------------------------------
 
-# Letters and digits; the marks U+0300 to U+0331 are those that FTS5's unicode61 keeps inside a word.
-TERM = re.compile("[^\\W_]+(?:[\u0300-\u0331]+[^\\W_]*)*")
+# A run of letters and digits: Python's, without the few that FTS5 takes for signs and the apostrophe U+02BC,
+# with the marks that FTS5 keeps in a word.
+NO_LETTER = "\u02bc\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3"
+MARKS = "\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331"
+TERM = re.compile("[^\\W_{0}]+(?:[{1}]+[^\\W_{0}]*)*".format(NO_LETTER, MARKS))
+# What no screen shows: soft hyphens, zero-width and bidirectional signs, variants.
+UNSEEN = re.compile("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+                    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+                    "\U000e0000-\U000e0fff]")
+APOSTROPHES = ("'", "’", "ʼ")
 
 
-def open_database() -> Any:
-    """A connection to a database in memory; AtelierError when this Python has no usable FTS5."""
-    try:
-        import sqlite3
-    except ImportError:
-        raise AtelierError("Ce Python n'a pas le module sqlite3 ; prenez un Python qui l'a.") from None
-    if sqlite3.sqlite_version_info < (3, 27):
-        raise AtelierError("SQLite {} est trop ancien ; il faut SQLite 3.27 ou plus récent.".format(sqlite3.sqlite_version))
-    database = sqlite3.connect(":memory:", isolation_level=None)
-    try:
-        database.execute("SELECT fts5_source_id()")
-    except sqlite3.OperationalError:
-        raise AtelierError("Le SQLite de ce Python est compilé sans FTS5 ; prenez un Python dont SQLite a FTS5.") from None
-    return database
+def find_runs(text: str) -> Iterator[Any]:
+    """The matches of the runs of letters and digits of a text, in NFC and without its invisible characters."""
+    return TERM.finditer(unicodedata.normalize("NFC", UNSEEN.sub("", text)))
 
 
-def sqlite_version() -> str:
-    from sqlite3 import sqlite_version as version
-    return version
+def make_searchable(text: str) -> str:
+    """What FTS5 is given of a passage, its runs alone: `\uf0b7Préavis : 3 mois` gives `préavis 3 mois`.
+
+    FTS5 knows Unicode 6.1, takes what came since for letters, and for small letters too.
+    """
+    return " ".join(run.group() for run in find_runs(text)).lower()
 
 
-def run_sql(action: Callable[[], Any]) -> Any:
-    """The result of an action on a database; AtelierError gives the cause of a failure."""
-    from sqlite3 import Error
-    try:
-        return action()
-    except Error as error:
-        raise AtelierError("La recherche a échoué dans SQLite : {}.".format(error)) from error
+Words = record("Words", "terms ignored", """
+    What a question is searched by: its terms, in order, and the words left out, as written, in order.""")
 
 
-FOLDS: Dict[str, Tuple[str, ...]] = {}  # of the terms met so far: FTS5 folds a term alike each time
+def sort_words(question: str, stopped: Set[str]) -> Words:
+    """The runs of a question, stop words apart.  A capital letter alone is a name, as in « l'annexe A », and is
+    searched, unless it begins the question or is elided: « À quelle date l'annexe… », « L'annexe… ».
+    """
+    terms, ignored = [], []
+    for number, run in enumerate(find_runs(question)):
+        word, after = run.group(), run.string[run.end():run.end() + 1]
+        is_name = number > 0 and len(word) == 1 and word.isupper() and after not in APOSTROPHES
+        if is_name or word.lower() not in stopped:
+            terms.append(word.lower())
+        else:
+            ignored.append(word)
+    return Words(terms, ignored)
 
 
-def fold_terms(terms: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
-    """Each term with the tokens that FTS5 makes of it: `Hôtel` gives ("hotel",)."""
-    new = [term for term in dict.fromkeys(terms) if term not in FOLDS]
-    if new:
-        FOLDS.update(run_sql(lambda: ask_folds(new)))
-    return FOLDS
-
-
-def ask_folds(terms: Sequence[str]) -> Dict[str, Tuple[str, ...]]:
-    """What FTS5 indexes when it is given each term alone."""
-    folds: Dict[str, Tuple[str, ...]] = dict.fromkeys(terms, ())
-    database = open_database()
-    try:
-        database.execute("CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{}')".format(TOKENIZER))
-        database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
-        database.execute("BEGIN")
-        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(terms))
-        for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
-            folds[terms[number]] += (token,)
-    finally:
-        database.close()
-    return folds
-
-
-def cut_terms(text: str) -> List[str]:
-    """The runs of letters and digits of a text, NFC, in lower case."""
-    return [run.lower() for run in TERM.findall(unicodedata.normalize("NFC", text))]
-
-
-def search_terms(texts: Iterable[str], stop_words: Iterable[str]) -> List[List[str]]:
-    """For each question, the terms to search: no stop word, no repeat (as FTS5 folds them)."""
-    stopped = {term for word in stop_words for term in cut_terms(word)}
-    kept = [[term for term in cut_terms(text) if term not in stopped] for text in texts]
-    folds = fold_terms(term for terms in kept for term in terms)
-    return [distinct_terms(terms, folds) for terms in kept]
+def search_terms(texts: Iterable[str], stop_words: Iterable[str]) -> List[Words]:
+    """For each question, its terms without repeat (as FTS5 folds them), and the words left out."""
+    stopped = {run.group().lower() for word in stop_words for run in find_runs(word)}
+    found = [sort_words(text, stopped) for text in texts]
+    folds = fold_terms([term for words in found for term in words.terms])
+    return [words._replace(terms=distinct_terms(words.terms, folds)) for words in found]
 
 
 def distinct_terms(terms: Iterable[str], folds: Mapping[str, Tuple[str, ...]]) -> List[str]:
-    """The terms that FTS5 tells apart, the first spelling of each, in order; those it would fold to nothing are left out."""
+    """The terms that FTS5 tells apart, the first spelling of each, in order; none that it folds to nothing."""
     first: Dict[Tuple[str, ...], str] = {}
     for term in terms:
         if folds[term]:
@@ -514,103 +492,35 @@ def distinct_terms(terms: Iterable[str], folds: Mapping[str, Tuple[str, ...]]) -
 
 def make_query(terms: Iterable[str]) -> str:
     """An FTS5 expression in which nothing but OR is an operator."""
-    return " OR ".join('"{}"'.format(term) for term in terms)
+    return " OR ".join(f'"{term}"' for term in terms)
 
 
 K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # as in FTS5's bm25, file ext/fts5/fts5_aux.c of SQLite
-ROUNDING = 1 - 1e-9  # parts added up in two orders agree far better than that
 
-
-Postings = record("Postings", "times parts most", """
-    Who holds a term: {row: how many times}, {row: part of its score}, and the largest of these parts.""")
+Postings = record("Postings", "idf parts most", """
+    Who holds a term: its weight, {row: what it adds to the score}, and the largest of these parts.""")
 
 
 def weigh(times: Mapping[int, int], norms: Sequence[float]) -> Postings:
-    """What a term adds to the score of each row that holds it, as FTS5's bm25 has it.
+    """What a term adds to FTS5's bm25 of each row, given {row: how many times it holds the term}.
 
-    part = idf × (times × (k1 + 1)) / (times + norm), where norm = k1 × (1 − b + b × size / mean size) is the row's,
-    and idf = ln((N − n + 0.5) / (n + 0.5)), or 1e-6 when it is not above 0, for n rows of N that hold the term.
+        part = idf × (times × (k1 + 1)) / (times + norm)
+        norm = k1 × (1 − b + b × size / mean size), a row's own
+        idf = ln((N − n + 0.5) / (n + 0.5)) where n rows of N hold the term, 1e-6 when it is not above 0
+
     Held once by a row of mean size, and by no other of 10: ln(9.5 / 1.5) × 2.2 / 2.2 = 1.8458.
     """
     idf = log((len(norms) - len(times) + 0.5) / (len(times) + 0.5))
     idf = idf if idf > 0 else LEAST_IDF
     parts = {row: idf * (number * (K1 + 1.0) / (number + norms[row])) for row, number in times.items()}
-    return Postings(times, parts, max(parts.values(), default=0.0))
-
-
-class Ranking:
-    """The matches of one question, added up from its heaviest term to its lightest, no further than is asked.
-
-    This is MaxScore (Turtle and Flood, 1995): a term adds at most its largest part.  Let three terms add at most 5, 2
-    and 1, and some passage have 4 once the first is added up: one that lacks the first has 3 at most and is not the best,
-    so the two others are looked up in the passages of the first alone.  Such sums discard, with a margin for
-    rounding; a score is then added up anew in the query's order, as FTS5 does, and equals its bm25 to the last bit.
-    """
-
-    def __init__(self, postings: Sequence[Postings], admitted: Optional[Set[int]]):
-        self.postings, self.admitted = postings, admitted
-        self.heaviest = sorted(postings, key=lambda term: -term.most)
-        self.left = list(accumulate((term.most for term in reversed(self.heaviest)), initial=0.0))[::-1]
-        self.sums: Dict[int, float] = {}
-        self.taken = 0  # how many of the heaviest are added up in sums; others add at most left[taken]
-        self.finished: Tuple[float, Dict[int, float]] = (float("inf"), {})
-        self.ahead: Dict[int, Optional[List[int]]] = {}
-
-    def _take(self) -> None:
-        """Add up the next heaviest term; the admitted rows that it alone has so far come in."""
-        parts = self.heaviest[self.taken].parts
-        for row in parts if self.admitted is None else parts.keys() & self.admitted:
-            self.sums[row] = self.sums.get(row, 0.0) + parts[row]
-        self.taken += 1
-
-    def _finish(self, floor: float) -> Dict[int, float]:
-        """{row: sum of all its parts} of the rows taken, without those that are found not to reach floor."""
-        if floor < self.finished[0]:
-            sums = self.sums
-            for term, left in zip(self.heaviest[self.taken:], self.left[self.taken:]):
-                sums = {row: total + term.parts.get(row, 0.0) for row, total in sums.items()
-                        if total + left >= floor}
-            self.finished = floor, sums
-        return self.finished[1]
-
-    def score(self, row: int) -> float:
-        """Minus the sum of a row's parts, added up in the query's order."""
-        total = 0.0
-        for term in self.postings:  # sum() would round less than FTS5 since Python 3.12
-            total += term.parts.get(row, 0.0)
-        return -total
-
-    def best(self, limit: Optional[int]) -> List[Tuple[float, int]]:
-        """The (score, row) of the first limit matches, or of all, in order."""
-        def floor(sums):  # what the last of the best has already
-            return sorted(sums.values())[-limit] * ROUNDING if limit and len(sums) >= limit else 0.0
-        while self.left[self.taken] > floor(self.sums):
-            self._take()
-        sums = self._finish(floor(self.sums))
-        lowest = floor(sums)
-        return sorted((self.score(row), row) for row, total in sums.items() if total >= lowest)[:limit]
-
-    def before(self, row: int) -> Optional[List[int]]:
-        """The matches that come before a row, in no order; None when it is no match."""
-        if row not in self.ahead:
-            own = self.score(row)
-            matched = own and (self.admitted is None or row in self.admitted)
-            self.ahead[row] = self._find_ahead(row, own) if matched else None
-        return self.ahead[row]
-
-    def _find_ahead(self, row: int, own: float) -> List[int]:
-        lowest, highest = -own * ROUNDING, -own / ROUNDING
-        while self.left[self.taken] > lowest:
-            self._take()
-        return [other for other, total in self._finish(lowest).items()
-                if total > highest or total >= lowest and (self.score(other), other) < (own, row)]
+    return Postings(idf, parts, max(parts.values(), default=0.0))
 
 
 class Index:
-    """The passages of one variant, in FTS5, and their ranking by its bm25; nothing outside knows how it is made.
+    """The passages of one variant, in FTS5, and their ranking by its bm25, made so that it can be explained.
 
-    terms are those that distinct_terms gives; admitted, a set of passage ids (None: all), restricts what is found,
-    never the statistics.  Order: score ascending (smaller is better), then passage id, as text.
+    terms are those that distinct_terms gives; admitted, a set of passage ids (None: all), restricts what is
+    found, never the statistics.  Order: score ascending (smaller is better), then passage id, as text.
     """
 
     def __init__(self, ids: Iterable[str], text_of_id: Callable[[str], str]):
@@ -625,11 +535,11 @@ class Index:
 
     def _build(self, text_of_id: Callable[[str], str]) -> None:
         execute = self.database.execute
-        execute("CREATE VIRTUAL TABLE passages USING fts5(text, content = '', tokenize = '{}')".format(TOKENIZER))
+        execute(f"CREATE VIRTUAL TABLE passages USING fts5(text, content = '', tokenize = '{TOKENIZER}')")
         execute("CREATE VIRTUAL TABLE instances USING fts5vocab(passages, 'instance')")
         execute("BEGIN")
-        self.database.executemany("INSERT INTO passages(rowid, text) VALUES (?, ?)",
-                                  ((row, text_of_id(passage)) for row, passage in enumerate(self.ids)))
+        self.database.executemany("INSERT INTO passages(rowid, text) VALUES (?, ?)", (
+            (row, make_searchable(text_of_id(passage))) for row, passage in enumerate(self.ids)))
         execute("COMMIT")
         sizes = [read_varint(size) for size, in execute("SELECT sz FROM passages_docsize ORDER BY id")]
         mean = (sum(sizes) or 1) / (len(sizes) or 1)
@@ -639,24 +549,25 @@ class Index:
         """Who holds a term; when FTS5 makes several tokens of it, they must follow each other."""
         if term not in self.postings:
             tokens = fold_terms([term])[term]
-            query = " INTERSECT ".join("SELECT doc, offset - {} FROM instances WHERE term = ?".format(place)
-                                       for place in range(len(tokens)))
-            places = run_sql(lambda: self.database.execute(query, tokens).fetchall())
-            self.postings[term] = weigh(Counter(row for row, _ in places), self.norms)
+            places = " INTERSECT ".join(f"SELECT doc, offset - {place} FROM instances WHERE term = ?"
+                                        for place in range(len(tokens)))
+            times = run_sql(lambda: Counter(chain.from_iterable(
+                self.database.execute(f"SELECT doc FROM ({places})", tokens))))
+            self.postings[term] = weigh(times, self.norms)
         return self.postings[term]
 
     def _ask(self, terms: Sequence[str], admitted: Optional[FrozenSet[str]]) -> Ranking:
         """The ranking of a question: the last one's is still at hand, with what was added up for it."""
         if admitted != self.admitted[0]:
-            self.admitted = admitted, None if admitted is None else {self.rows[passage] for passage in admitted}
+            self.admitted = admitted, None if admitted is None else {self.rows[name] for name in admitted}
         if self.asked is None or self.asked[:2] != (terms, admitted):
             self.asked = terms, admitted, Ranking([self._find(term) for term in terms], self.admitted[1])
         return self.asked[2]
 
     def best(self, terms: Sequence[str], limit: Optional[int],
              admitted: Optional[FrozenSet[str]] = None) -> List[Tuple[str, float]]:
-        """The (passage id, score) of the best matches, in order; all of them when limit is None or -1."""
-        found = self._ask(terms, admitted).best(None if limit == -1 else limit)
+        """The (passage id, score) of the best matches, in order; all of them when limit is None."""
+        found = self._ask(terms, admitted).best(limit)
         if found and not self.checked:
             self._check(terms)
         return [(self.ids[row], score) for score, row in found]
@@ -665,7 +576,7 @@ class Index:
                admitted: Optional[FrozenSet[str]] = None) -> Optional[List[str]]:
         """The matches that come before a passage, in no order; None when it shares no term with the question."""
         rows = self._ask(terms, admitted).before(self.rows[passage])
-        return rows and [self.ids[row] for row in rows]
+        return None if rows is None else [self.ids[row] for row in rows]
 
     def rank(self, terms: Sequence[str], passage: str,
              admitted: Optional[FrozenSet[str]] = None) -> Optional[int]:
@@ -673,40 +584,34 @@ class Index:
         rows = self._ask(terms, admitted).before(self.rows[passage])
         return None if rows is None else 1 + len(rows)
 
-    def score(self, terms: Sequence[str], passage: str) -> float:
-        """The score of a passage; 0 when it shares no term with the question."""
-        return self._ask(terms, None).score(self.rows[passage])
-
     def count(self, term: str) -> int:
         """How many passages of the variant hold a term."""
-        return len(self._find(term).times)
+        return len(self._find(term).parts)
 
     def explain(self, terms: Sequence[str], passage: str) -> List[Tuple[str, int, float]]:
-        """The (term, times, part) of each term that a passage holds; the parts, added up in order, make -score."""
-        row = self.rows[passage]
-        held = [(term, self._find(term)) for term in terms]
-        return [(term, found.times[row], found.parts[row]) for term, found in held if row in found.times]
+        """The (term, times, part) of each term that a passage holds; parts added up in order make -score."""
+        row, explained = self.rows[passage], []
+        for term in terms:
+            found = self._find(term)
+            if row in found.parts:
+                part = found.parts[row]
+                times = part * self.norms[row] / (found.idf * (K1 + 1.0) - part)  # weigh, turned round
+                explained.append((term, round(times), part))
+        return explained
 
     def _check(self, terms: Sequence[str]) -> None:
-        """Ask FTS5's own bm25 one question; AtelierError when it differs, by more than rounding, from what is known of it."""
-        told = dict(run_sql(lambda: self.database.execute(
-            "SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?", (make_query(terms),)).fetchall()))
-        known = {row: score for score, row in Ranking([self._find(term) for term in terms], None).best(None)}
-        if known.keys() != told.keys() or any(abs(known[row] - told[row]) > abs(told[row]) * (1 - ROUNDING) for row in told):
-            raise AtelierError("Le bm25 de SQLite {} n'est pas celui que ce programme connaît et explique ; "
-                               "prenez un Python qui a un autre SQLite.".format(sqlite_version()))
+        """Ask FTS5's own bm25 one question; AtelierError when it differs from ours by more than rounding."""
+        query = "SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?"
+        told = dict(run_sql(lambda: self.database.execute(query, (make_query(terms),)).fetchall()))
+        ours = {row: score for score, row in Ranking([self._find(term) for term in terms], None).best(None)}
+        if ours.keys() != told.keys() or not all(
+                ours[row] * ROUNDING >= score >= ours[row] / ROUNDING for row, score in told.items()):
+            raise AtelierError(f"Le bm25 de SQLite {sqlite_version()} n'est pas celui que ce programme connaît et "
+                               "explique ; prenez un Python qui a un autre SQLite.")
         self.checked = True
 
     def close(self) -> None:
         self.database.close()
-
-
-def read_varint(data: bytes) -> int:
-    """An integer as SQLite packs it: seven bits a byte, the highest first; 0x81 0x00 is 128."""
-    value = 0
-    for byte in data:
-        value = value << 7 | byte & 127
-    return value
 
 
 # --- 5. Assembling: hits and a budget to a context ------------------------------------------------
@@ -1091,6 +996,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
         **({"set": question.set} if question.set else {}),
         "filters": question.filters, "per_document": question.per_document,
         "terms": sent.terms and [{"term": term, "passages": passages} for term, passages in sent.terms],
+        "ignored": sent.ignored,
         "query": sent.terms and make_query(term for term, _ in sent.terms),
         "no_hits": sent.no_hits,
         "hits_before_budget": sent.hits and [describe_hit(case, hit, slice_text) for hit in sent.hits],
@@ -1408,6 +1314,146 @@ class Admission:
             met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
             self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
         return self.known[name]
+
+
+def open_database() -> Any:
+    """A connection to a database in memory; AtelierError when this Python has no usable FTS5."""
+    try:
+        import sqlite3
+    except ImportError:
+        raise AtelierError("Ce Python n'a pas le module sqlite3 ; prenez un Python qui l'a.") from None
+    if sqlite3.sqlite_version_info < (3, 27):
+        raise AtelierError(f"SQLite {sqlite3.sqlite_version} est trop ancien ; "
+                           "il faut SQLite 3.27 ou plus récent.")
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        database.execute("SELECT fts5_source_id()")
+    except sqlite3.OperationalError:
+        raise AtelierError("Le SQLite de ce Python est compilé sans FTS5 ; "
+                           "prenez un Python dont SQLite a FTS5.") from None
+    return database
+
+
+def sqlite_version() -> str:
+    from sqlite3 import sqlite_version as version
+    return version
+
+
+def run_sql(action: Callable[[], Any]) -> Any:
+    """The result of an action on a database; AtelierError gives the cause of a failure."""
+    from sqlite3 import Error
+    try:
+        return action()
+    except Error as error:
+        raise AtelierError(f"La recherche a échoué dans SQLite : {error}.") from error
+
+
+def read_varint(data: bytes) -> int:
+    """An integer as SQLite packs it: seven bits a byte, the highest first; 0x81 0x00 is 128."""
+    value = 0
+    for byte in data:
+        value = value << 7 | byte & 127
+    return value
+
+
+FOLDS: Dict[str, Tuple[str, ...]] = {}  # of the terms met so far: FTS5 folds a term alike each time
+
+
+def fold_terms(terms: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
+    """Each term with the tokens that FTS5 makes of it: `Hôtel` gives ("hotel",)."""
+    new = [term for term in dict.fromkeys(terms) if term not in FOLDS]
+    if new:
+        FOLDS.update(run_sql(lambda: ask_folds(new)))
+    return FOLDS
+
+
+def ask_folds(terms: Sequence[str]) -> Dict[str, Tuple[str, ...]]:
+    """What FTS5 indexes when it is given each term alone."""
+    folds: Dict[str, Tuple[str, ...]] = dict.fromkeys(terms, ())
+    database = open_database()
+    try:
+        database.execute(f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{TOKENIZER}')")
+        database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
+        database.execute("BEGIN")
+        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(terms))
+        for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
+            folds[terms[number]] += (token,)
+    finally:
+        database.close()
+    return folds
+
+
+ROUNDING = 1 - 1e-9  # parts added up in two orders agree far better than that
+
+
+class Ranking:
+    """The matches of one question, added up from its heaviest term to its lightest, no further than is asked.
+
+    This is MaxScore (Turtle and Flood, 1995): a term adds at most its largest part.  Let three terms add at
+    most 5, 2 and 1, and some passage have 4 once the first is added up.  One that lacks the first gets 3 at
+    most and is not the best: the two others are looked up in the passages of the first, and let none in.
+    Such sums only discard, with a margin for rounding; a score that is told is added up anew in the query's
+    order, as FTS5 does it, and equals its bm25 to the last bit.
+    """
+
+    def __init__(self, postings: Sequence[Postings], admitted: Optional[Set[int]]):
+        self.postings, self.admitted = postings, admitted
+        self.heaviest = sorted(postings, key=lambda term: -term.most)
+        self.left = list(accumulate((term.most for term in reversed(self.heaviest)), initial=0.0))[::-1]
+        self.sums: Dict[int, float] = {}
+        self.taken = 0  # how many of the heaviest are added up in sums; the others add at most left[taken]
+        self.floor, self.reached = float("inf"), self.sums
+        self.ahead: Dict[int, List[int]] = {}
+
+    def _take(self) -> None:
+        """Add up the next heaviest term; the admitted rows that have none of those before come in."""
+        parts = self.heaviest[self.taken].parts
+        for row in parts if self.admitted is None else parts.keys() & self.admitted:
+            self.sums[row] = self.sums.get(row, 0.0) + parts[row]
+        self.taken += 1
+
+    def _reach(self, floor: float) -> Dict[int, float]:
+        """{row: sum of all its parts} of every match that reaches floor, and of some others.
+
+        An answer serves again for whatever lies above: the ranks of a question's lost proofs share it.
+        """
+        if floor < self.floor:
+            while self.left[self.taken] > floor:
+                self._take()
+            reached = self.sums
+            for term, left in zip(self.heaviest[self.taken:], self.left[self.taken:]):
+                reached = {row: total + term.parts.get(row, 0.0)
+                           for row, total in reached.items() if total + left >= floor}
+            self.floor, self.reached = floor, reached
+        return self.reached
+
+    def score(self, row: int) -> float:
+        """Minus the sum of a row's parts, added up in the query's order."""
+        total = 0.0
+        for term in self.postings:  # sum() would round less than FTS5 since Python 3.12
+            total += term.parts.get(row, 0.0)
+        return -total
+
+    def best(self, limit: Optional[int]) -> List[Tuple[float, int]]:
+        """The (score, row) of the first limit matches, or of all, in order."""
+        def floor(sums):  # what the last of the best has already
+            return sorted(sums.values())[-limit] * ROUNDING if limit and len(sums) >= limit else 0.0
+        while self.left[self.taken] > floor(self.sums):
+            self._take()
+        reached = self._reach(floor(self.sums))
+        lowest = floor(reached)
+        return sorted((self.score(row), row) for row, total in reached.items() if total >= lowest)[:limit]
+
+    def before(self, row: int) -> Optional[List[int]]:
+        """The matches that come before a row, in no order; None when it is no match."""
+        own = self.score(row)
+        if not own or self.admitted is not None and row not in self.admitted:
+            return None
+        if row not in self.ahead:
+            lowest, highest = -own * ROUNDING, -own / ROUNDING
+            self.ahead[row] = [other for other, total in self._reach(lowest).items() if total > highest or
+                               total >= lowest and (self.score(other), other) < (own, row)]
+        return self.ahead[row]
 
 
 # --- 11. Reading a case: bytes to Case ------------------------------------------------------------
@@ -2635,7 +2681,7 @@ def describe_match(sent: Sent, name: str, text: str) -> Tree:
     held = sent.index.explain(terms, name)
     had = {term for term, _, _ in held}
     lacking = [term for term in terms if term not in had]
-    return {"score": round(sent.index.score(terms, name), 9) if held else None, "terms": describe_terms(held),
+    return {"score": round(-sum(part for _, _, part in held), 9) if held else None, "terms": describe_terms(held),
             "lacking": lacking, "near": near_forms(lacking, text)}
 
 
@@ -3388,7 +3434,7 @@ def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
                                                for rank, passage in enumerate(delivery.hits, 1)]
     context = [Hit(rank, passage, None, words) for rank, (passage, words) in enumerate(delivery.context, 1)]
     question = question._replace(per_document=None)
-    return Sent(question, filters_in_force(case, question), None, None, hits, context, None, None, None)
+    return Sent(question, filters_in_force(case, question), None, None, None, hits, context, None, None, None)
 
 
 def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterator[str]:
