@@ -23,7 +23,7 @@ import chroma  # noqa: E402
 
 
 def run(*argv, main=None):
-    """(exit code, standard output, standard error) of the command, in process; main is another copy's, if any."""
+    """(exit code, standard output, standard error) of the command, in process; main may be another copy's."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = (main or atelier.main)([str(argument) for argument in argv])
@@ -101,7 +101,7 @@ class TestCase(unittest.TestCase):
 
 @lru_cache(maxsize=None)
 def real_run():
-    """(case, report, bytes of the page) of the case of real text that chroma.py makes; run once for all the tests."""
+    """(case, report, bytes of the page) of the real text of chroma.py; run once for all the tests."""
     case = chroma.make_case(stop_words=chroma.ENGLISH_STOP_WORDS)
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, name) for name in ("case.json", "report.json", "page.html")]

@@ -77,8 +77,11 @@ class Citations(TestCase):
         review = self.cite(relation="review")
         claims = [{"id": id, "text": "…", "citations": [review, review]} for id in "cd"]
         found = self.judge(self.small(claims=claims))
-        self.assertEqual(found["open_reviews"], [{"claim": "c", "passage": "A"}, {"claim": "d", "passage": "A"}])
-        self.assertEqual(found["duplicates"], [{"claim": "c", "passage": "A", "revision": 1}, {"claim": "d", "passage": "A", "revision": 1}])
+        self.assertEqual(found["open_reviews"],
+                         [{"claim": "c", "passage": "A"}, {"claim": "d", "passage": "A"}])
+        self.assertEqual(
+            found["duplicates"],
+            [{"claim": "c", "passage": "A", "revision": 1}, {"claim": "d", "passage": "A", "revision": 1}])
         _, out, _ = run("--citations", self.folder / "registre.json")
         self.assertEqual(out.splitlines().count("    A : valide, à relire, répétée"), 2)
 
@@ -132,14 +135,21 @@ class Citations(TestCase):
 
     def test_the_report_of_an_engine_without_hits_gives_what_it_sent(self):
         contexts = self.write('{"question": "q", "context": ["trois mois."]}', "moteur.jsonl")
-        run("--case", self.write(make_case()), "--contexts", contexts, "--output", self.folder / "resultat.json")
-        sent, = json.loads((self.folder / "resultat.json").read_text(encoding="utf-8"))["variants"][-1]["questions"][0]["context"]
+        run("--case", self.write(make_case()), "--contexts", contexts, "--output",
+            self.folder / "resultat.json")
+        sent, = json.loads(
+            (self.folder /
+             "resultat.json").read_text(encoding="utf-8"))["variants"][-1]["questions"][0]["context"]
         origin = {"report": "resultat.json", "variant": "moteur", "question": "q"}
-        register = {"context_from": origin, "claims": [{"id": "c", "text": "…", "citations": [self.cite(sent["text"], sent["passage"], None)]}]}
+        register = {
+            "context_from": origin, "claims": [{
+                "id": "c", "text": "…", "citations": [self.cite(sent["text"], sent["passage"], None)]}]}
         self.assertEqual(self.judge(register)["claims"][0]["verdict"], "supported")
         before = (self.folder / "resultat.json").read_bytes()
-        code, _, err = run("--citations", self.folder / "registre.json", "--output", self.folder / "resultat.json")
-        self.assertEqual((code, err), (2, "{} : c'est un fichier d'entrée ; donnez un autre nom.\n".format(self.folder / "resultat.json")))
+        code, _, err = run("--citations", self.folder / "registre.json", "--output",
+                           self.folder / "resultat.json")
+        self.assertEqual((code, err), (2, "{} : c'est un fichier d'entrée ; donnez un autre nom.\n".format(
+            self.folder / "resultat.json")))
         self.assertEqual((self.folder / "resultat.json").read_bytes(), before)
 
     def test_it_goes_with_output_alone(self):

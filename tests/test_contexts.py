@@ -105,7 +105,10 @@ class Contexts(TestCase):
             self.assertEqual(loss["stage"], stage)
         self.assertEqual(loss["missing"], [[14, 17]])
         loss = question(self.judge({"question": "p", "context": []}, {"question": "q", "context": [], "hits": ["100 €", whole]}), "moteur", "q")["facts"][0]["loss"]
-        self.assertEqual(bare(loss), {"stage": "cut_by_budget", "missing": [[14, 20]], "passage": "paragraphes/d#0002", "rank": 2, "words_over": None})
+        self.assertEqual(
+            bare(loss), {
+                "stage": "cut_by_budget", "missing": [[14, 20]], "passage": "paragraphes/d#0002", "rank": 2,
+                "words_over": None})
         case = dict(self.case, documents=[{"id": "d", "text": TEXT, "pays": "FR"}])
         case["questions"] = [dict(case["questions"][0]), dict(case["questions"][1], filters={"pays": "BE"}), case["questions"][2]]
         loss = question(self.judge({"question": "p", "context": []}, {"question": "q", "context": []}, case=case), "moteur", "q")["facts"][0]["loss"]
@@ -127,31 +130,40 @@ class Contexts(TestCase):
     def test_hits_of_another_document_prove_nothing(self):
         case = dict(self.case, documents=[{"id": "d", "text": TEXT}, {"id": "e", "text": "un deux trois quatre cinq six sept"}])
         report = self.judge({"question": "p", "context": [], "hits": [{"document": "e", "start": 0, "end": 7}]}, {"question": "q", "context": [], "hits": []}, case=case)
-        self.assertEqual((variant(report, "moteur")["summary"]["recall_at"], variant(report, "moteur")["summary"]["losses"]), ([0.0], {"not_retrieved": 2}))
+        self.assertEqual((variant(report, "moteur")["summary"]["recall_at"], variant(
+            report, "moteur")["summary"]["losses"]), ([0.0], {"not_retrieved": 2}))
 
     def test_a_context_that_hits_do_not_hold_is_told(self):
         report = self.judge({"question": "p", "context": ["100 €"], "hits": []}, {"question": "q", "context": ["100 €"], "hits": ["Prime 😀 de 100 €"]})
         self.assertEqual([each for each in report["warnings"] if "moteur" in each], ["moteur « moteur », question « p » : le contexte a des mots que « hits » n'a pas."])
 
     def test_hits_that_are_longer_than_a_context_may_still_not_hold_it(self):
-        report = self.judge({"question": "p", "context": ["100 €"], "hits": [{"passage": "paragraphes/d#0002"}]},
-                            {"question": "q", "context": []})
-        self.assertIn("moteur « moteur », question « p » : le contexte a des mots que « hits » n'a pas.", report["warnings"])
+        report = self.judge(
+            {"question": "p", "context": ["100 €"], "hits": [{"passage": "paragraphes/d#0002"}]},
+            {"question": "q", "context": []})
+        self.assertIn("moteur « moteur », question « p » : le contexte a des mots que « hits » n'a pas.",
+                      report["warnings"])
 
     def test_filters_see_the_sections_of_what_an_engine_lost(self):
-        sections = [{"title": "Un", "text": "préavis un", "livre": "A"}, {"title": "Deux", "text": "préavis deux", "livre": "B"}]
+        sections = [{"title": "Un", "text": "préavis un", "livre": "A"}, {
+            "title": "Deux", "text": "préavis deux", "livre": "B"}]
         case = make_case(documents=[{"id": "d", "sections": sections}],
-                         facts=[{"id": "un", "document": "d", "quote": "préavis un"}, {"id": "deux", "document": "d", "quote": "préavis deux"}],
-                         questions=[{"id": "q", "text": "Préavis ?", "required_facts": ["un", "deux"], "filters": {"livre": "A"}}])
+                         facts=[{"id": "un", "document": "d", "quote": "préavis un"}, {
+                             "id": "deux", "document": "d", "quote": "préavis deux"}],
+                         questions=[{
+                             "id": "q", "text": "Préavis ?", "required_facts": ["un", "deux"], "filters": {
+                                 "livre": "A"}}])
         asked = question(self.judge({"question": "q", "context": []}, case=case), "moteur")
-        self.assertEqual([fact["loss"] for fact in asked["facts"]], [{"stage": "not_sent", "missing": [[0, 2]]},
-                                                                     {"stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}}])
+        self.assertEqual([fact["loss"] for fact in asked["facts"]],
+                         [{"stage": "not_sent", "missing": [[0, 2]]}, {
+                             "stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}}])
 
     def test_a_name_is_an_id_before_it_is_a_file(self):
         (self.folder / "a.txt").write_text("Trois mois.", encoding="utf-8")
         documents = [{"id": "a.txt", "text": "Trois mois."}, {"id": "b", "file": "a.txt"}]
         case = make_case(documents=documents, facts=[{"id": "f", "document": "a.txt", "quote": "Trois mois"}])
-        report = self.judge({"question": "q", "context": [{"document": "a.txt", "text": "Trois mois."}]}, case=case)
+        report = self.judge({"question": "q", "context": [{"document": "a.txt", "text": "Trois mois."}]},
+                            case=case)
         self.assertTrue(question(report, "moteur")["all_required_covered"])
 
     def test_a_question_is_known_by_its_words_whatever_their_blanks(self):
@@ -179,7 +191,8 @@ class Contexts(TestCase):
                         .endswith(counted.format("avec des fins de ligne CRLF")))
         self.assertTrue(self.fault({"page_content": text, "metadata": {"source": "d", "start_index": byte}}).endswith(counted.format("en octets UTF-8")))
         self.assertIn("BOM", self.fault({"document": "d", "text": "Prime 😀", "start_char": 1, "end_char": 8}))
-        self.assertIn("BOM", self.fault({"document": "d", "text": "Prim", "start_char": 1}))  # no blank after it, and no end
+        self.assertIn("BOM", self.fault({"document": "d", "text": "Prim",
+                                         "start_char": 1}))  # no blank after it, and no end
         last = "mois francs."
         self.assertTrue(self.fault({"document": "d", "text": last, "start_char": len(TEXT.encode("utf-8")) - len(last), "end_char": len(TEXT.encode("utf-8"))})
                         .endswith(counted.format("en octets UTF-8")))
@@ -191,8 +204,10 @@ class Contexts(TestCase):
                          "ligne 1 : context[0] : le texte « Prime » n'est pas celui des positions 3 à 8 de « d » : « me 😀 ».")
 
     def test_half_a_utf_16_pair_beside_positions_is_a_sentence(self):
-        sentences = self.faults('{"question": "p", "context": [{"document": "d", "text": "\\ud800Prime", "start_char": 3}]}')
-        self.assertTrue(any("moitié de paire UTF-16 isolée U+D800" in sentence for sentence in sentences), sentences)
+        sentences = self.faults(
+            '{"question": "p", "context": [{"document": "d", "text": "\\ud800Prime", "start_char": 3}]}')
+        self.assertTrue(any("moitié de paire UTF-16 isolée U+D800" in sentence for sentence in sentences),
+                        sentences)
 
     def test_texts_that_are_not_what_the_document_says(self):
         for record, part in ((
@@ -208,10 +223,15 @@ class Contexts(TestCase):
     def test_a_text_typed_with_other_apostrophes_or_decomposed_is_located_to_the_character(self):
         text = "L’e\u0301te\u0301 a \u00e9te\u0301 chaud, l’hiver aussi."
         case = make_case(text, quote="hiver aussi")
-        for sent, start, end in (("L'été a", 0, 2), ("t\u00e9 a \u00e9t", 1, 2), ("l'hiver auss", 4, 5), ("hiver auss", 5, 5)):
-            hit = question(self.judge({"question": "q", "context": [{"document": "d", "text": sent}]}, case=case), "moteur")["context"][0]
+        for sent, start, end in (("L'été a", 0, 2), ("t\u00e9 a \u00e9t", 1, 2), ("l'hiver auss", 4, 5),
+                                 ("hiver auss", 5, 5)):
+            hit = question(
+                self.judge({"question": "q", "context": [{"document": "d", "text": sent}]}, case=case),
+                "moteur")["context"][0]
             self.assertEqual((hit["start"], hit["end"]), (start, end))
-            self.assertEqual(unicodedata.normalize("NFC", hit["text"]).replace("’", "'"), unicodedata.normalize("NFC", sent))
+            self.assertEqual(
+                unicodedata.normalize("NFC", hit["text"]).replace("’", "'"), unicodedata.normalize(
+                    "NFC", sent))
 
     def test_the_passage_of_another_contract_proves_nothing(self):
         documents = [{"id": "c2023", "text": "Le client indemnise le prestataire."}, {"id": "c2024", "text": "Le client indemnise le prestataire."}]
@@ -277,14 +297,21 @@ class Contexts(TestCase):
 
     def test_places_of_faults_in_lists_and_after_blank_lines(self):
         sound = {"question": "q", "context": []}
-        self.assertEqual(self.faults(json.dumps([sound, {"question": "z", "context": []}])), ["[1] : question « z » inconnue. Possibles : p, q, a."])
+        self.assertEqual(self.faults(json.dumps([sound, {"question": "z", "context": []}])),
+                         ["[1] : question « z » inconnue. Possibles : p, q, a."])
         self.assertEqual(self.faults('\n\n[{"question": "q" "context": []}]'), [
-            "ligne 3, colonne 19 : JSON invalide : il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\")."])
-        many = dict(self.case, questions=[{"id": "q{}".format(number), "text": "Prime ?", "required_facts": ["prime"]} for number in range(8)])
+            "ligne 3, colonne 19 : JSON invalide : il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\")."
+        ])
+        many = dict(self.case,
+                    questions=[{"id": "q{}".format(number), "text": "Prime ?", "required_facts": ["prime"]}
+                               for number in range(8)])
         self.assertEqual(self.faults({"question": "q0", "context": []}, case=many), [
-            "moteur « moteur » : aucune ligne pour « q1 », « q2 », « q3 », « q4 », « q5 », … ; ajoutez-la, fût-elle de contexte vide."])
-        self.assertEqual(self.fault({"document": "d", "text": "100 €", "start_char": 900, "end_char": 905}),
-                         "ligne 1 : context[0] : positions 900 à 905 hors du document « d », qui compte {} caractères.".format(len(TEXT)))
+            "moteur « moteur » : aucune ligne pour « q1 », « q2 », « q3 », « q4 », « q5 », … ; ajoutez-la, fût-elle de contexte vide."
+        ])
+        self.assertEqual(
+            self.fault({"document": "d", "text": "100 €", "start_char": 900, "end_char": 905}),
+            "ligne 1 : context[0] : positions 900 à 905 hors du document « d », qui compte {} caractères.".
+            format(len(TEXT)))
         self.assertIn("six colonnes attendues", self.faults("p Q0 paragraphes/d#0001 1 inf x")[0])
 
     def test_two_files_may_not_hold_one_engine(self):
@@ -326,15 +353,20 @@ class Contexts(TestCase):
 
     def test_a_fuzzed_record_is_judged_or_refused_in_a_sentence(self):
         draw = random.Random(4)
-        values = [None, -1, 0, 3, 9, 10 ** 9, "", "d", "100 €", "é", [], {}, True, 1.5, {"source": "d", "start_index": 3}, ["x"],
-                  "paragraphes/d#0001"]
-        names = ["text", "document", "start", "end", "start_char", "end_char", "passage", "heading", "page_content", "metadata",
-                 "content", "meta", "ref_doc_id", "start_index"]
+        values = [
+            None, -1, 0, 3, 9, 10 ** 9, "", "d", "100 €", "é", [], {}, True, 1.5, {
+                "source": "d", "start_index": 3}, ["x"], "paragraphes/d#0001"]
+        names = [
+            "text", "document", "start", "end", "start_char", "end_char", "passage", "heading",
+            "page_content", "metadata", "content", "meta", "ref_doc_id", "start_index"]
         words, judged = TEXT.split(), 0
         for _ in range(30):  # of 100 records each: no more faults are told
-            records = [{name: draw.choice(values) for name in draw.sample(names, draw.randint(0, 5))} for _ in range(100)]
+            records = [{name: draw.choice(values) for name in draw.sample(names, draw.randint(0, 5))}
+                       for _ in range(100)]
             told = self.faults({"question": "p", "context": records}, {"question": "q", "context": []})
-            refused = [int(re.match(r"ligne 1 : context\[(\d+)\] : .+[.?]$", sentence).group(1)) for sentence in told]
+            refused = [
+                int(re.match(r"ligne 1 : context\[(\d+)\] : .+[.?]$", sentence).group(1))
+                for sentence in told]
             self.assertEqual(refused, sorted(set(refused)))
             sound = [record for number, record in enumerate(records) if number not in refused]
             if not sound:
@@ -343,18 +375,24 @@ class Contexts(TestCase):
             self.assertEqual(len(sent), len(sound))
             for part in sent:
                 self.assertEqual((part["document"], part["words"]), ("d", len(part["text"].split())))
-                self.assertEqual(words[part["start"]:part["end"]], part["text"].split()[part["lead_words"]:][:part["end"] - part["start"]])
+                self.assertEqual(words[part["start"]:part["end"]],
+                                 part["text"].split()[part["lead_words"]:][:part["end"] - part["start"]])
             judged += len(sound)
         self.assertGreater(judged, 20)
 
     def test_a_long_file_is_read_line_by_line(self):
         """Lines of a million characters, which the report does not need, are not held together."""
-        path, record = self.folder / "long.jsonl", {"question": "p", "context": [{"passage": "paragraphes/d#0001"}]}
+        path, record = self.folder / "long.jsonl", {
+            "question": "p", "context": [{"passage": "paragraphes/d#0001"}]}
         with open(path, "w", encoding="utf-8") as file:
             for number in range(30):
-                file.write(json.dumps({"engine": "e{}".format(number), **record, "response": "x" * 1_000_000}) + "\n")
-        argv = ["--case", self.write(dict(self.case, questions=self.case["questions"][:1])), "--contexts", path,
-                "--output", self.folder / "rapport.json"]
+                file.write(
+                    json.dumps({"engine": "e{}".format(number), **record, "response": "x" * 1_000_000}) +
+                    "\n")
+        argv = [
+            "--case",
+            self.write(dict(self.case, questions=self.case["questions"][:1])), "--contexts", path, "--output",
+            self.folder / "rapport.json"]
         (code, _, err), peak = measure_memory(lambda: run(*argv))
         self.assertEqual(code, 0, err)
         report = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))
@@ -377,15 +415,23 @@ class Export(TestCase):
         self.assertEqual({row["title"] for row in rows}, {"Titre"})
 
     def test_a_passage_over_two_sections_has_the_metadata_of_its_document(self):
-        sections = [{"title": "Un", "text": "préavis un", "livre": "A"}, {"title": "Deux", "text": "préavis deux", "livre": "B"}]
-        case = make_case(documents=[{"id": "d", "sections": sections, "livre": "tous"}], facts=[], questions=[],
+        sections = [{"title": "Un", "text": "préavis un", "livre": "A"}, {
+            "title": "Deux", "text": "préavis deux", "livre": "B"}]
+        case = make_case(documents=[{"id": "d", "sections": sections, "livre": "tous"}],
+                         facts=[],
+                         questions=[],
                          variants=[{"id": "v", "unit": "words", "size": 3}])
-        self.assertEqual([row["metadata"] for row in self.passages(case)["v"]], [{"livre": "tous"}, {"livre": "B"}])
+        self.assertEqual([row["metadata"] for row in self.passages(case)["v"]],
+                         [{"livre": "tous"}, {"livre": "B"}])
 
     def test_the_title_of_a_contract_is_what_index_titles_searches(self):
         header = "Contrat\nRéférence : C-1\nType : essai\nParties : Orsel ; Altibox\nDate de signature : 2024-01-15\n\n"
-        case = make_case(documents=[{"id": "d", "structure": "contract", "text": header + "Article 1 – Objet"}], facts=[], questions=[])
-        self.assertEqual({row["title"] for row in self.passages(case)["paragraphes"]}, {"C-1 Contrat Orsel Altibox"})
+        case = make_case(documents=[{
+            "id": "d", "structure": "contract", "text": header + "Article 1 – Objet"}],
+                         facts=[],
+                         questions=[])
+        self.assertEqual({row["title"] for row in self.passages(case)["paragraphes"]},
+                         {"C-1 Contrat Orsel Altibox"})
 
     def test_outputs_may_not_meet(self):
         path = self.write(make_case())
@@ -414,7 +460,8 @@ class Gates(TestCase):
         self.assertEqual((code, "exigence" in err), (0, False), err)
 
     def test_the_first_five_of_many_incomplete_contexts_are_named(self):
-        case = make_case(questions=[{"id": "q{}".format(number), "text": "zéro", "required_facts": ["f"]} for number in range(7)])
+        case = make_case(questions=[{"id": "q{}".format(number), "text": "zéro", "required_facts": ["f"]}
+                                    for number in range(7)])
         code, _, err = run("--case", self.write(case), "--require", "paragraphes")
         self.assertEqual((code, err.splitlines()[-1]), (
             3, "exigence non tenue : paragraphes : 7 contextes incomplets (q0, q1, q2, q3, q4, …)."))
@@ -459,32 +506,44 @@ class Baselines(TestCase):
         self.assertEqual({id: each for id, each in baseline["variants"].items() if any(each.values())}, {})
 
     def changes(self, baseline):
-        return [fact for changed in baseline["variants"].values() for facts in changed.values() for fact in facts]
+        return [
+            fact for changed in baseline["variants"].values() for facts in changed.values() for fact in facts]
 
     def test_the_facts_of_a_changed_question_are_not_compared(self):
         question = {"id": "q", "text": "préavis ?", "required_facts": ["f", "g"]}
-        first, second = (dict(self.case, questions=[dict(question, text=text)]) for text in ("préavis ?", "délai ?"))
+        first, second = (dict(self.case, questions=[dict(question, text=text)])
+                         for text in ("préavis ?", "délai ?"))
         baseline, _ = self.compare(first, second)  # each finds one of the two facts, not the same one
-        self.assertEqual((baseline["differences"], self.changes(baseline)), (["question « q » : différente"], []))
+        self.assertEqual((baseline["differences"], self.changes(baseline)),
+                         (["question « q » : différente"], []))
         documents = [dict(self.case["documents"][0], pays="FR")]
         for own in ({"filters": {"pays": {"in": ["FR", "BE"]}}}, {"per_document": 1}):
-            first, second = (dict(self.case, documents=documents, questions=[dict(question, **part)]) for part in ({}, own))
+            first, second = (dict(self.case, documents=documents, questions=[dict(question, **part)])
+                             for part in ({}, own))
             self.assertEqual(self.compare(first, second)[0]["differences"], ["question « q » : différente"])
 
     def test_a_fact_that_quotes_another_place_is_another_fact(self):
         text = "préavis un mois\n\npréavis deux mois"
         alternatives = [{"document": "d", "quote": "un mois"}, {"document": "d", "quote": "deux mois"}]
-        for before, after in (({"document": "d", "quote": "préavis", "start": 0}, {"document": "d", "quote": "préavis", "start": 3}),
-                              ({"any_of": alternatives}, {"any_of": alternatives[:1]})):
-            baseline, _ = self.compare(*(make_case(text, facts=[{"id": "f", **fact}]) for fact in (before, after)))
+        for before, after in (({"document": "d", "quote": "préavis", "start": 0}, {
+                "document": "d", "quote": "préavis", "start": 3}), ({"any_of": alternatives}, {
+                    "any_of": alternatives[:1]})):
+            baseline, _ = self.compare(*(make_case(text, facts=[{"id": "f", **fact}])
+                                         for fact in (before, after)))
             self.assertEqual(baseline["differences"], ["fait exigé « q / f » : différent"])
 
     def test_a_baseline_is_known_by_its_case_and_variants_by_their_filters(self):
-        first, second = (dict(self.case, variants=[{"id": "v", "unit": "paragraphs", "question_filters": own}]) for own in (True, False))
+        first, second = (dict(self.case,
+                              variants=[{"id": "v", "unit": "paragraphs", "question_filters": own}])
+                         for own in (True, False))
         baseline, _ = self.compare(first, second)
         self.assertEqual(baseline["differences"], ["variante « v » : différente"])
-        self.assertEqual(baseline["sha256"], json.loads((self.folder / "avant.json").read_text(encoding="utf-8"))["case"]["sha256"])
-        self.assertNotEqual(baseline["sha256"], json.loads((self.folder / "apres.json").read_text(encoding="utf-8"))["case"]["sha256"])
+        self.assertEqual(
+            baseline["sha256"],
+            json.loads((self.folder / "avant.json").read_text(encoding="utf-8"))["case"]["sha256"])
+        self.assertNotEqual(
+            baseline["sha256"],
+            json.loads((self.folder / "apres.json").read_text(encoding="utf-8"))["case"]["sha256"])
 
     def test_a_changed_stage(self):
         before, after = (dict(self.case, settings={"top_k": top_k, "budget_words": 100, "stop_words": stop}, questions=[{"id": "q", "text": "préavis mot57 mot1", "required_facts": ["g"]}])
@@ -533,7 +592,8 @@ class Figures(TestCase):
     def judge(self, case, *lines):
         """(report, table) once engines sent these lines."""
         contexts = self.write("\n".join(map(json.dumps, lines)), "moteur.jsonl")
-        code, out, err = run("--case", self.write(case), "--contexts", contexts, "--output", self.folder / "rapport.json")
+        code, out, err = run("--case", self.write(case), "--contexts", contexts, "--output",
+                             self.folder / "rapport.json")
         self.assertEqual(code, 0, err)
         return json.loads((self.folder / "rapport.json").read_text(encoding="utf-8")), out
 
@@ -542,19 +602,29 @@ class Figures(TestCase):
         draw = random.Random(2)
 
         def spans(count):
-            return [(draw.choice("ab"), start, start + draw.randint(1, 9)) for start in (draw.randint(0, 20) for _ in range(count))]
+            return [(draw.choice("ab"), start, start + draw.randint(1, 9))
+                    for start in (draw.randint(0, 20) for _ in range(count))]
         facts, questions, lines, expected = [], [], [], {}
         for number in range(300):
             name, evidence, sent = str(number), spans(draw.randint(1, 3)), spans(draw.randint(0, 4))
             ids = ["{}-{}".format(name, rank) for rank, _ in enumerate(evidence)]
-            facts += [{"id": id, "document": document, "quote": " ".join("{}{}".format(document, at) for at in range(start, end))}
+            facts += [{
+                "id": id, "document": document, "quote": " ".join("{}{}".format(document, at)
+                                                                  for at in range(start, end))}
                       for id, (document, start, end) in zip(ids, evidence)]
             questions.append({"id": name, "text": "zéro", "required_facts": ids, "set": name})
-            lines.append({"question": name, "context": [dict(zip(("document", "start", "end"), span)) for span in sent]})
-            wanted, given = ({(document, at) for document, start, end in part for at in range(start, end)} for part in (evidence, sent))
-            expected[name] = [Fraction(len(wanted & given), len(wanted)), Fraction(len(wanted & given), len(given) or 1),
-                              Fraction(len(wanted & given), len(wanted | given))]
-        documents = [{"id": document, "text": " ".join("{}{}".format(document, at) for at in range(30))} for document in "ab"]
+            lines.append({
+                "question": name, "context": [
+                    dict(zip(("document", "start", "end"), span)) for span in sent]})
+            wanted, given = ({(document, at) for document, start, end in part for at in range(start, end)}
+                             for part in (evidence, sent))
+            expected[name] = [
+                Fraction(len(wanted & given), len(wanted)),
+                Fraction(len(wanted & given),
+                         len(given) or 1),
+                Fraction(len(wanted & given), len(wanted | given))]
+        documents = [{"id": document, "text": " ".join("{}{}".format(document, at) for at in range(30))}
+                     for document in "ab"]
         report, _ = self.judge(make_case(documents=documents, facts=facts, questions=questions,
                                          variants=[{"id": "v", "unit": "paragraphs"}]), *lines)
         for name, summary in variant(report, "moteur")["by_set"].items():
@@ -566,7 +636,8 @@ class Figures(TestCase):
         # fact [100, 200[, context [80, 180[ + [120, 220[: 100 of 100 words, 100 of 140 sent, 100 of 140 together
         words = ["m{}".format(number) for number in range(300)]
         context = [{"document": "d", "start": start, "end": start + 100} for start in (80, 120)]
-        report, _ = self.judge(make_case(" ".join(words), " ".join(words[100:200])), {"question": "q", "context": context})
+        report, _ = self.judge(make_case(" ".join(words), " ".join(words[100:200])),
+                               {"question": "q", "context": context})
         figures = variant(report, "moteur")["summary"]
         self.assertEqual([figures[key] for key in ("evidence_recall", "evidence_precision", "evidence_iou")],
                          [1.0, round(100 / 140, 9), round(100 / 140, 9)])
@@ -581,7 +652,7 @@ class Figures(TestCase):
                          [1.0, 0.0625, 0.03125, 1.0, 0.038574219])
 
     def compare(self, **engines):
-        """(comparisons between these engines, table): for each engine, whether each question's context is complete (1 or 0).
+        """(comparisons between these engines, table): of each engine, whether each context is complete (1 or 0).
 
         The one variant finds nothing: it loses whatever an engine wins.  The last question has no answer.
         """
@@ -598,15 +669,17 @@ class Figures(TestCase):
         comparisons, _ = self.compare(a="1101", b="0100")
         self.assertEqual(comparisons, [{"variants": ["a", "b"], "wins": 2, "losses": 0, "ties": 2, "p": 0.5}])
         comparisons, _ = self.compare(a="0100", b="1101", c="1111")
-        self.assertEqual([(*each["variants"], each["wins"], each["losses"], each["ties"]) for each in comparisons],
-                         [("a", "b", 0, 2, 2), ("a", "c", 0, 3, 1), ("b", "c", 0, 1, 3)])
+        self.assertEqual(
+            [(*each["variants"], each["wins"], each["losses"], each["ties"]) for each in comparisons], [
+                ("a", "b", 0, 2, 2), ("a", "c", 0, 3, 1), ("b", "c", 0, 1, 3)])
 
     def test_the_table_says_what_is_told_apart(self):
         # 12 to 1 over 13: p = 2 (1 + 13) / 2^13 = 0,003417…; « nul » against a: 0 to 13, p = 2 / 2^13
         _, table = self.compare(**{"a": "1" * 12 + "0" + "1", "v1.0.2": "0" * 12 + "1" + "1"})
         start = table.index("Test des signes : seules ces paires sont départagées")
-        self.assertEqual(table[start - 1:start + 3], ["", "Test des signes : seules ces paires sont départagées",
-                                                      "  nul contre a : 0 à 13, p = 0,0002", "  a contre v1.0.2 : 12 à 1, p = 0,0034"])
+        self.assertEqual(table[start - 1:start + 3], [
+            "", "Test des signes : seules ces paires sont départagées", "  nul contre a : 0 à 13, p = 0,0002",
+            "  a contre v1.0.2 : 12 à 1, p = 0,0034"])
         # 3 to 0, at best: p = 2 / 8
         _, table = self.compare(a="1110", b="0000")
         self.assertIn("Test des signes : aucune paire de variantes n'est départagée (p >= 0,250).", table)

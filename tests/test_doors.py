@@ -1,4 +1,4 @@
-"""Each door of atelier.py can be cut out alone: the reference case runs through what remains, to the golden report.
+"""Each door of atelier.py can be cut out alone: the reference case runs through what remains.
 
 A door is a section of the file, from the one that reads cases on, delimited by its line `# --- N. Title ---`.
 """
@@ -18,8 +18,8 @@ from support import ROOT, TestCase, atelier, make_case, run
 SCRIPT, CASE = ROOT / "atelier.py", ROOT / "cas_fr.json"
 SOURCE = SCRIPT.read_text(encoding="utf-8")
 SECTION = re.compile(r"^# --- \d+\. (\w+).*$", re.M)
-# What the command hands to the path, or adds to its report: without them the path runs alone, from a Case already read,
-# to a report that lacks what they add.
+# What the command hands to the path, or adds to its report: without them the path runs alone, from a Case
+# already read, to a report that lacks what they add.
 BESIDE = {"Reading", "Why", "Warnings", "Comparisons", "Command"}
 ADDED = {"needed", "places", "budget_curve", "depth_curve", "warnings", "comparisons"}
 
@@ -89,7 +89,7 @@ class Doors(TestCase):
                     self.assertEqual(self.through_the_command(module), whole)
 
     def test_sql_stands_in_its_section_and_files_in_the_commands(self):
-        """Whoever calls: the line of atelier.py that hands a statement to SQLite, or opens, replaces or removes a file."""
+        """The lines of atelier.py that hand a statement to SQLite, or open, replace or remove a file."""
         section_of = {}
         for number, line in enumerate(SOURCE.splitlines(), 1):
             match = SECTION.match(line)
@@ -105,15 +105,20 @@ class Doors(TestCase):
             return watched
 
         class Watched(sqlite3.Connection):
-            execute, executemany = (watch("SQL", action) for action in (sqlite3.Connection.execute, sqlite3.Connection.executemany))
-        case, line = self.write(make_case()), self.write('{"question": "q", "context": ["trois mois"]}', "moteur.jsonl")
+            execute, executemany = (watch(
+                "SQL", action) for action in (sqlite3.Connection.execute, sqlite3.Connection.executemany))
+
+        case, line = self.write(make_case()), self.write('{"question": "q", "context": ["trois mois"]}',
+                                                         "moteur.jsonl")
         run("--case", case, "--output", self.folder / "avant.json")
-        with mock.patch("sqlite3.connect", lambda *args, **named: Watched(*args, **named)), contextlib.ExitStack() as patches:
+        with mock.patch("sqlite3.connect",
+                        lambda *args, **named: Watched(*args, **named)), contextlib.ExitStack() as patches:
             for name in ("builtins.open", "os.replace", "os.remove", "os.stat", "os.listdir"):
                 module, _, action = name.partition(".")
                 patches.enter_context(mock.patch(name, watch("files", getattr(sys.modules[module], action))))
-            code, _, err = run("--case", case, "--contexts", line, "--baseline", self.folder / "avant.json", "--output",
-                               self.folder / "apres.json", "--export", self.folder / "e.jsonl", "--html", self.folder / "page.html")
+            code, _, err = run("--case", case, "--contexts", line, "--baseline", self.folder / "avant.json",
+                               "--output", self.folder / "apres.json", "--export", self.folder / "e.jsonl",
+                               "--html", self.folder / "page.html")
         self.assertEqual(code, 0, err)
         self.assertEqual(seen, {"SQL": {"Searching"}, "files": {"Command"}})
 

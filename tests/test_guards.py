@@ -44,8 +44,10 @@ class Guards(TestCase):
         for number, (_, text, replacement) in enumerate(MUTANTS):
             copy = self.folder / "mutant{}.py".format(number)
             copy.write_text(source.replace(text, replacement), encoding="utf-8")
-            processes.append(subprocess.Popen([sys.executable, "-O", str(copy), "--self-test"], stdout=subprocess.PIPE,
-                                              env={"PYTHONIOENCODING": "utf-8"}))
+            processes.append(
+                subprocess.Popen([sys.executable, "-O", str(copy), "--self-test"],
+                                 stdout=subprocess.PIPE,
+                                 env={"PYTHONIOENCODING": "utf-8"}))
         for (guard, text, _), process in zip(MUTANTS, processes):
             said = process.communicate()[0].decode("utf-8")
             with self.subTest(guard=guard, text=text):

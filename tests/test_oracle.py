@@ -188,7 +188,11 @@ class Variant:
                 *place, rank = sent[self.corpus.budget + words_over - 1]
                 added.add(tuple(place))
                 if missing <= added:
-                    return dict(loss, stage="cut_by_budget", passage=list(ranks)[rank - 1], rank=rank, words_over=words_over)
+                    return dict(loss,
+                                stage="cut_by_budget",
+                                passage=list(ranks)[rank - 1],
+                                rank=rank,
+                                words_over=words_over)
         pieces = [p for p in self.passages[quote.document] if p.start < quote.end and quote.start < p.end]
         whole = [p.id for p in pieces if p.start <= quote.start and quote.end <= p.end]
         if not whole:
@@ -364,8 +368,9 @@ class Properties(TestCase):
             rng = random.Random(seed)
             words, budget = random_words(rng, rng.randint(1, 300)), rng.randint(1, 200)
             text = "".join(word + rng.choice(SPACES + BLANK_LINES + ["\x0c", "\x85", "\u2028", "\u3000"]) for word in words)
-            report = self.report({"documents": [{"id": "d", "text": text}], "facts": [], "settings": {"budget_words": budget},
-                          "questions": [{"id": "q", "text": " ".join(words[:3] + ["plafond"]), "answerable": False}]})
+            report = self.report({
+                "documents": [{"id": "d", "text": text}], "facts": [], "settings": {"budget_words": budget},
+                "questions": [{"id": "q", "text": " ".join(words[:3] + ["plafond"]), "answerable": False}]})
             for variant in report["variants"]:
                 if not variant["chunking"].get("overlap"):
                     positions = [position for span in variant["passages"]["d"] for position in range(*span)]
@@ -399,13 +404,17 @@ class Properties(TestCase):
 class RealText(OracleTest):
     @classmethod
     def setUpClass(cls):
-        """A run with every word searched, which takes as long as the oracle: beside it, in a process of its own."""
+        """A run with every word searched, as long as the oracle: beside it, in a process of its own."""
         folder = TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.paths = [str(Path(folder.name, name)) for name in ("case.json", "report.json")]
-        Path(cls.paths[0]).write_text(json.dumps(chroma.make_case(stop_words=[], budget_words=100000)), encoding="utf-8")
-        cls.process = subprocess.Popen([sys.executable, str(ROOT / "atelier.py"), "--case", cls.paths[0], "--output", cls.paths[1]],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        Path(cls.paths[0]).write_text(json.dumps(chroma.make_case(stop_words=[], budget_words=100000)),
+                                      encoding="utf-8")
+        cls.process = subprocess.Popen(
+            [sys.executable,
+             str(ROOT / "atelier.py"), "--case", cls.paths[0], "--output", cls.paths[1]],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
         cls.addClassCleanup(cls.process.wait)
 
     def test_a_report_equals_the_oracle(self):

@@ -122,9 +122,10 @@ class Page(TestCase):
         self.assertIn("<li>repas_exclus\u00a0: coupée au mot 96 par fixe_48_0, fixe_96_0.</li>", page)
 
     def told_cuts(self, text, spans, **parameters):
-        """{fact: where the page says that the variant cuts it}, for facts {id: (start, end)} of a text of unlike words."""
+        """{fact: where the page says that the variant cuts it}, for facts {id: (start, end)} of unlike words."""
         words = text.split()
-        facts = [{"id": id, "document": "d", "quote": " ".join(words[start:end])} for id, (start, end) in spans.items()]
+        facts = [{"id": id, "document": "d", "quote": " ".join(words[start:end])}
+                 for id, (start, end) in spans.items()]
         case = make_case(text, facts=facts, variants=[{"id": "v", **parameters}],
                          questions=[{"id": "q", "text": "zéro", "required_facts": list(spans)}])
         page, _ = self.draw(self.write(case))
@@ -134,19 +135,27 @@ class Page(TestCase):
     def test_a_limit_cuts_a_quote_that_no_passage_holds_whole(self):
         text = " ".join("m{}".format(number) for number in range(80))
         spans = {"a": (30, 40), "b": (40, 50), "c": (20, 50), "d": (48, 49)}
-        self.assertEqual(self.told_cuts(text, spans, unit="words", size=48, overlap=16), {"c": "coupée au mot 32"})
-        self.assertEqual(self.told_cuts(text, spans, unit="words", size=48), {"b": "coupée au mot 48", "c": "coupée au mot 48"})
+        self.assertEqual(self.told_cuts(text, spans, unit="words", size=48, overlap=16),
+                         {"c": "coupée au mot 32"})
+        self.assertEqual(self.told_cuts(text, spans, unit="words", size=48),
+                         {"b": "coupée au mot 48", "c": "coupée au mot 48"})
         self.assertEqual(self.told_cuts("aaa bbbb ccc", {"a": (1, 2), "b": (0, 1)}, unit="chars", size=6),
                          {"a": "laissée de côté, ou coupée dans un mot,"})
         for _ in range(20):
-            spans = {"f{}".format(number): (start, start + DRAW.randint(1, 9)) for number, start in enumerate(DRAW.sample(range(70), 30))}
+            spans = {
+                "f{}".format(number): (start, start + DRAW.randint(1, 9))
+                for number, start in enumerate(DRAW.sample(range(70), 30))}
             size = DRAW.randint(5, 30)
-            told = self.told_cuts(text, spans, **DRAW.choice([{"unit": "words", "size": size, "overlap": DRAW.randrange(size)},
-                                                             {"unit": "chars", "size": 5 * size, "overlap": DRAW.randrange(5 * size)}]))
+            told = self.told_cuts(
+                text, spans,
+                **DRAW.choice([{"unit": "words", "size": size, "overlap": DRAW.randrange(size)}, {
+                    "unit": "chars", "size": 5 * size, "overlap": DRAW.randrange(5 * size)}]))
             report = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))
             passages = report["variants"][0]["passages"]["d"]
-            self.assertEqual(set(told), {id for id, (start, end) in spans.items()
-                                         if not any(first <= start and end <= last for first, last in passages)})
+            self.assertEqual(
+                set(told), {
+                    id for id, (start, end) in spans.items() if not any(first <= start and end <= last
+                                                                        for first, last in passages)})
 
     def test_alternatives_and_facts_of_one_place_are_all_drawn(self):
         documents = [{"id": "d", "text": "préavis de trois mois"}, {"id": "e", "text": "préavis deux mois"}]
@@ -263,20 +272,29 @@ class Page(TestCase):
 
     def test_past_fifty_questions_a_variant_that_lost_nothing_is_not_detailed(self):
         text = "\n\n".join("règle{0} vaut mot{0}".format(number) for number in range(60))
-        case = make_case(text, facts=[{"id": "f{}".format(n), "document": "d", "quote": "mot{}".format(n)} for n in range(60)], questions=[
-            {"id": "q{}".format(n), "text": "règle{} ?".format(n), "required_facts": ["f{}".format(n)]} for n in range(60)],
+        case = make_case(
+            text,
+            facts=[{"id": "f{}".format(n), "document": "d", "quote": "mot{}".format(n)} for n in range(60)],
+            questions=[{
+                "id": "q{}".format(n), "text": "règle{} ?".format(n), "required_facts": ["f{}".format(n)]}
+                       for n in range(60)],
             variants=[{"id": "p", "unit": "paragraphs"}, {"id": "w", "unit": "words", "size": 2}])
         page, _ = self.draw(self.write(case))
         report = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))
-        lost = [sum(bool(fact["loss"]) for asked in each["questions"] for fact in asked["facts"]) for each in report["variants"]]
+        lost = [
+            sum(bool(fact["loss"]) for asked in each["questions"] for fact in asked["facts"])
+            for each in report["variants"]]
         self.assertEqual(lost, [0, 60])
         self.assertEqual((page.count("<article"), page.count("<figure><div class=\"strip")), (60, 60))
 
     def test_a_long_page_shows_the_words_around_its_quotes(self):
         words = ["mot{}".format(number) for number in range(100)]
         text = "\n\n".join([" ".join(words)] + ["règle{}".format(number) for number in range(60)])
-        case = make_case(text, facts=[{"id": "f", "document": "d", "quote": "mot50 mot51"}, {"id": "g", "document": "d", "quote": "règle59"}],
-                         questions=[{"id": "q{}".format(n), "text": "mot50", "required_facts": ["f", "g"]} for n in range(51)],
+        case = make_case(text,
+                         facts=[{"id": "f", "document": "d", "quote": "mot50 mot51"}, {
+                             "id": "g", "document": "d", "quote": "règle59"}],
+                         questions=[{"id": "q{}".format(n), "text": "mot50", "required_facts": ["f", "g"]}
+                                    for n in range(51)],
                          variants=[{"id": "p", "unit": "paragraphs"}])
         page, _ = self.draw(self.write(case))
         shown = re.search(r'<p class="words".*?</p>', page, re.S).group()
@@ -285,20 +303,27 @@ class Page(TestCase):
 
     def test_many_facts_are_lettered_then_numbered(self):
         words = ["mot{}".format(number) for number in range(30)]
-        case = make_case(" ".join(words), question="mot0", facts=[{"id": word, "document": "d", "quote": word} for word in words],
-                         questions=[{"id": "q", "text": "mot0", "required_facts": words}], variants=[{"id": "p", "unit": "paragraphs"}])
+        case = make_case(" ".join(words),
+                         question="mot0",
+                         facts=[{"id": word, "document": "d", "quote": word} for word in words],
+                         questions=[{"id": "q", "text": "mot0", "required_facts": words}],
+                         variants=[{"id": "p", "unit": "paragraphs"}])
         page, _ = self.draw(self.write(case))
-        self.assertEqual(re.findall(r'<i class="q"[^>]*><b>(.+?)</b>', page), [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "27", "28", "29", "30"])
+        self.assertEqual(re.findall(r'<i class="q"[^>]*><b>(.+?)</b>', page),
+                         [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "27", "28", "29", "30"])
 
     def test_a_question_that_found_nothing_says_why(self):
         found = {}
         for text, filters in (("?", {}), ("zéro", {}), ("Quel ?", {}), ("préavis", {"pays": "BE"})):
-            case = make_case(documents=[{"id": "d", "text": "Le préavis est de trois mois.", "pays": "FR"}], facts=[],
+            case = make_case(documents=[{"id": "d", "text": "Le préavis est de trois mois.", "pays": "FR"}],
+                             facts=[],
                              questions=[{"id": "q", "text": text, "answerable": False, "filters": filters}])
             page, _ = self.draw(self.write(case))
             found[text] = re.search(r'<div id="d0-0"><p>(.*?)</p>', page).group(1)
-        self.assertEqual(found, {"?": "Aucun mot à chercher.", "zéro": "Aucun passage ne partage un mot avec la question.",
-                                 "Quel ?": "Aucun mot à chercher.", "préavis": "Les filtres n&#x27;admettent aucun document."})
+        self.assertEqual(
+            found, {
+                "?": "Aucun mot à chercher.", "zéro": "Aucun passage ne partage un mot avec la question.",
+                "Quel ?": "Aucun mot à chercher.", "préavis": "Les filtres n&#x27;admettent aucun document."})
 
     def test_what_goes_with_it(self):
         for argv, sentence in ((["--from", "x"], "--from s'emploie avec --html, et lui seul : le rapport contient déjà tout."),

@@ -62,25 +62,34 @@ class Refusals(TestCase):
         self.assertEqual(self.refused(text.encode("cp1252")), ["cas.json : octet 11 (0xE9, ligne 1) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."])
 
     def test_a_hundred_faults_are_told_and_the_others_counted(self):
-        facts = [{"id": "f{}".format(number), "document": "d", "quote": "absent{}".format(number)} for number in range(150)]
+        facts = [{"id": "f{}".format(number), "document": "d", "quote": "absent{}".format(number)}
+                 for number in range(150)]
         told = self.refused(make_case(facts=facts, questions=[]))
-        self.assertEqual((len(told), told[99][:20], told[100]), (101, "cas.json : facts[99]", "cas.json : et 50 autres fautes."))
+        self.assertEqual((len(told), told[99][:20], told[100]),
+                         (101, "cas.json : facts[99]", "cas.json : et 50 autres fautes."))
 
     def test_a_dozen_of_what_could_have_been_meant_is_listed(self):
-        documents = [{"id": "d{:02}".format(number), "text": "Un.", "pays": "P{:02}".format(number)} for number in range(15)]
+        documents = [{"id": "d{:02}".format(number), "text": "Un.", "pays": "P{:02}".format(number)}
+                     for number in range(15)]
         listed = ["{}{:02}".format("{}", number) for number in range(12)]
-        told = self.refused(make_case(documents=documents, facts=[{"id": "f", "document": "zzz", "quote": "Un"}], filters={"pays": "zzz"}))
+        told = self.refused(
+            make_case(documents=documents,
+                      facts=[{"id": "f", "document": "zzz", "quote": "Un"}],
+                      filters={"pays": "zzz"}))
         self.assertEqual(told, [
-            "cas.json : facts[0].document : document « zzz » inconnu. Possibles : {}, ….".format(", ".join(listed).format(*"d" * 12)),
-            "cas.json : filters.pays : aucun document n'a « zzz » pour cette clé. Valeurs présentes : {}, ….".format(
-                ", ".join("« {} »".format(each) for each in listed).format(*"P" * 12))])
+            "cas.json : facts[0].document : document « zzz » inconnu. Possibles : {}, ….".format(
+                ", ".join(listed).format(*"d" * 12)),
+            "cas.json : filters.pays : aucun document n'a « zzz » pour cette clé. Valeurs présentes : {}, ….".
+            format(", ".join("« {} »".format(each) for each in listed).format(*"P" * 12))])
 
     def test_bounds_are_true_dates_and_may_be_equal(self):
         documents = [{"id": "d", "text": "Le préavis est de trois mois.", "date": "2024-05-01"}]
-        for bound, refused in (("2024-13", True), ("2024-05-32", True), ("2024-00", True), ("2024-05-01", False)):
+        for bound, refused in (("2024-13", True), ("2024-05-32", True), ("2024-00", True), ("2024-05-01",
+                                                                                            False)):
             case = make_case(documents=documents, filters={"date": {"gte": bound, "lte": bound}})
             code, _, err = run("--case", self.write(case))
-            self.assertEqual((code, "n'est pas une date ISO" in err), (2, True) if refused else (0, False), bound)
+            self.assertEqual((code, "n'est pas une date ISO" in err), (2, True) if refused else (0, False),
+                             bound)
 
     def test_a_document_file_with_a_control_character(self):
         (self.folder / "texte.txt").write_bytes("Le préavis est\x07 de trois mois.".encode("utf-8"))
@@ -90,33 +99,42 @@ class Refusals(TestCase):
 
     def test_integers_that_readers_would_round(self):
         for digits, code in ((15, 0), (16, 2)):
-            case = make_case(documents=[{"id": "d", "text": "Le préavis est de trois mois.", "n": int("9" * digits)}])
+            case = make_case(
+                documents=[{"id": "d", "text": "Le préavis est de trois mois.", "n": int("9" * digits)}])
             self.assertEqual(run("--case", self.write(case))[0], code)
 
     def test_ids_that_differ_by_their_unicode_form_are_one(self):
-        documents = [{"id": unicodedata.normalize(form, "été"), "text": "Le préavis est de trois mois."} for form in ("NFC", "NFD")]
+        documents = [{"id": unicodedata.normalize(form, "été"), "text": "Le préavis est de trois mois."}
+                     for form in ("NFC", "NFD")]
         told = self.refused(make_case(documents=documents, facts=[], questions=[]))
-        self.assertEqual([line.partition("identifiant")[0] for line in told], ["cas.json : documents[1].id : "])
+        self.assertEqual([line.partition("identifiant")[0] for line in told],
+                         ["cas.json : documents[1].id : "])
 
     def test_every_fault_of_json_has_its_words(self):
-        for text, place in (('{"title": "a\\d"}', "ligne 1, colonne 13 : JSON invalide : une barre oblique inverse n'annonce rien"),
-                            ('{"title": "a}', "ligne 1, colonne 11 : JSON invalide : ce texte n'a pas de guillemet fermant"),
-                            ('{"title" 1}', "ligne 1, colonne 10 : JSON invalide : il manque le deux-points"),
-                            ('{}\n{}', "ligne 2, colonne 1 : JSON invalide : du texte suit la fin du JSON")):
+        for text, place in (
+            ('{"title": "a\\d"}',
+             "ligne 1, colonne 13 : JSON invalide : une barre oblique inverse n'annonce rien"),
+            ('{"title": "a}', "ligne 1, colonne 11 : JSON invalide : ce texte n'a pas de guillemet fermant"),
+            ('{"title" 1}', "ligne 1, colonne 10 : JSON invalide : il manque le deux-points"),
+            ('{}\n{}', "ligne 2, colonne 1 : JSON invalide : du texte suit la fin du JSON")):
             told, = self.refused(text)
             self.assertTrue(told.startswith("cas.json : " + place), told)
 
     def test_a_pdf_or_a_word_file_says_to_extract_its_text(self):
-        for data, kind in ((b"%PDF-1.7\n%\xe2\xe3", "un PDF"), (b"PK\x03\x04\x14\0", "un .docx ou une archive"),
-                           (b"\xd0\xcf\x11\xe0", "un .doc")):
+        for data, kind in ((b"%PDF-1.7\n%\xe2\xe3", "un PDF"),
+                           (b"PK\x03\x04\x14\0", "un .docx ou une archive"), (b"\xd0\xcf\x11\xe0",
+                                                                              "un .doc")):
             told = "c'est {} ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind)
             self.assertEqual(self.refused(data), ["cas.json : " + told])
             (self.folder / "bail").write_bytes(data)
-            self.assertEqual(self.refused(make_case(documents=[{"id": "d", "file": "bail"}])), ["cas.json : documents[0].file (bail) : " + told])
+            self.assertEqual(self.refused(make_case(documents=[{"id": "d", "file": "bail"}])),
+                             ["cas.json : documents[0].file (bail) : " + told])
 
     def absences(self, text, *quotes):
-        """The sentence that refuses each quote of a text, after its place; None for a quote that is located."""
-        case = make_case(text, facts=[{"id": "f{}".format(number), "document": "d", "quote": quote} for number, quote in enumerate(quotes)])
+        """The sentence that refuses each quote of a text, after its place; None for one that is located."""
+        case = make_case(text,
+                         facts=[{"id": "f{}".format(number), "document": "d", "quote": quote}
+                                for number, quote in enumerate(quotes)])
         case["questions"][0]["required_facts"] = [fact["id"] for fact in case["facts"]]
         told = {}
         for line in run("--case", self.write(case))[2].splitlines():
@@ -126,20 +144,25 @@ class Refusals(TestCase):
         return [told.get(number) for number in range(len(quotes))]
 
     def test_an_absent_quote_is_always_explained(self):
-        """Whatever the quote and the text, a refusal names a nearest text that is in the document, and does not crash."""
+        """Whatever the quote and the text, a refusal names a nearest text of the document, and does not crash."""
         draw = random.Random(3)
-        words = ["le", "Le", "préavis", "pre\u0301avis", "l'an", "l’an", "2,5", "25", "mois.", "mois", "–", "-", "«", "…", "a…b", "É",
-                 "€", "%", ";", "1", "140", "-5"]
+        words = [
+            "le", "Le", "préavis", "pre\u0301avis", "l'an", "l’an", "2,5", "25", "mois.", "mois", "–", "-",
+            "«", "…", "a…b", "É", "€", "%", ";", "1", "140", "-5"]
         explained = 0
         for size in (1, 1, 2, 3, 5, 8, 12, 20, 30, 40) * 2:
             text = " ".join(draw.choice(words) for _ in range(size))
             quotes = [" ".join(draw.choice(words) for _ in range(draw.randint(1, 8))) for _ in range(90)]
             for quote, sentence in zip(quotes, self.absences(text, *quotes)):
                 explained += "Texte le plus proche" in (sentence or "")
-                self.assertRegex(sentence or "située", r"Texte le plus proche \(mot \d+\) : « .+ » ; ce qui diffère : .+\. Recopiez|"
-                                                       "située|à l'intérieur d'un mot|Ses morceaux|Aucun de ses mots|figure plusieurs fois")
+                self.assertRegex(
+                    sentence or "située",
+                    r"Texte le plus proche \(mot \d+\) : « .+ » ; ce qui diffère : .+\. Recopiez|"
+                    "située|à l'intérieur d'un mot|Ses morceaux|Aucun de ses mots|figure plusieurs fois")
                 if "Aucun de ses mots" in (sentence or ""):
-                    self.assertFalse({word for word in quote.split() if word[0].isalnum()} & set(text.split()), (text, quote))
+                    self.assertFalse(
+                        {word for word in quote.split() if word[0].isalnum()} & set(text.split()),
+                        (text, quote))
         self.assertGreater(explained, 500)
 
     def test_signs_between_the_words_of_an_absent_quote(self):
@@ -152,7 +175,9 @@ class Refusals(TestCase):
                 ("est due, voir § 3", "« 3 » y est écrit « 2 »"),
                 ("de 900 € par mois ; un rabais", "« un rabais » y est écrit « une remise »")):
             with self.subTest(quote=quote):
-                self.assertRegex(self.absences(text, quote)[0], r" ; ce qui diffère : {}\. Recopiez le texte\.$".format(re.escape(told)))
+                self.assertRegex(
+                    self.absences(text, quote)[0], r" ; ce qui diffère : {}\. Recopiez le texte\.$".format(
+                        re.escape(told)))
 
     def test_the_fault_of_a_long_quote_is_found_wherever_it_is(self):
         words = ["m{}".format(number) for number in range(25_000)]
@@ -164,20 +189,26 @@ class Refusals(TestCase):
                     " ; ce qui diffère : « faux » y est écrit « m{} ». Recopiez le texte.".format(1000 + at)))
 
     def test_a_text_of_one_repeated_word_explains_an_absence_as_another_does(self):
-        sentences = self.absences("mot " * 50_000, "mot " * 20_000 + "faux", "mot faux", "mot…" * 8_000, "faux", "mot" + " " * 8_000 + "faux")
+        sentences = self.absences("mot " * 50_000, "mot " * 20_000 + "faux", "mot faux", "mot…" * 8_000,
+                                  "faux", "mot" + " " * 8_000 + "faux")
         self.assertEqual([re.sub(r".*(?:diffère|d\. ». |« d »\.)", "", sentence) for sentence in sentences], [
-            " : « faux » y est écrit « mot ». Recopiez le texte.", " : « faux » y est écrit « mot ». Recopiez le texte.",
+            " : « faux » y est écrit « mot ». Recopiez le texte.",
+            " : « faux » y est écrit « mot ». Recopiez le texte.",
             " Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau.",
-            " Aucun de ses mots n'y figure : est-ce le bon document ?", " : « faux » y est écrit « mot ». Recopiez le texte."])
+            " Aucun de ses mots n'y figure : est-ce le bon document ?",
+            " : « faux » y est écrit « mot ». Recopiez le texte."])
 
     def test_many_absent_quotes_of_one_long_text_are_each_explained(self):
         draw = random.Random(5)
         words = [draw.choice("abcdefgh") + str(draw.randrange(4000)) for _ in range(100_000)]
         starts = [draw.randrange(99_000) for _ in range(99)]
-        quotes = [" ".join(words[start:start + 9] + ["faux"] + words[start + 10:start + 20]) for start in starts]
+        quotes = [
+            " ".join(words[start:start + 9] + ["faux"] + words[start + 10:start + 20]) for start in starts]
         for start, sentence in zip(starts, self.absences(" ".join(words), *quotes)):
             self.assertIn(" Texte le plus proche (mot {}) : ".format(start), sentence)
-            self.assertTrue(sentence.endswith(" : « faux » y est écrit « {} ». Recopiez le texte.".format(words[start + 9])), sentence)
+            self.assertTrue(
+                sentence.endswith(" : « faux » y est écrit « {} ». Recopiez le texte.".format(
+                    words[start + 9])), sentence)
 
 
 if __name__ == "__main__":

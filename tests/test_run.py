@@ -29,7 +29,9 @@ class Golden(TestCase):
         expected, runs = without_environment(GOLDEN.read_bytes()), {}
         for version, python in RECENT.items():
             for seed in ("0", "1"):
-                runs[version, seed] = subprocess.Popen([python, str(SCRIPT), "--output", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                runs[version, seed] = subprocess.Popen([python, str(SCRIPT), "--output", "-"],
+                                                       stdout=subprocess.PIPE,
+                                                       stderr=subprocess.PIPE,
                                                        env={**UTF8, "PYTHONHASHSEED": seed})
         for (version, seed), process in runs.items():
             out, err = process.communicate()
@@ -37,8 +39,9 @@ class Golden(TestCase):
                 self.assertEqual(process.returncode, 0, err)
                 self.assertEqual(without_environment(out), expected)
 
-    @unittest.skipUnless(OTHER_SQLITE.exists(), "no environment of another SQLite: run python3 -m venv tests/.sqlite "
-                                                "&& tests/.sqlite/bin/python -m pip install pysqlite3-binary")
+    @unittest.skipUnless(
+        OTHER_SQLITE.exists(), "no environment of another SQLite: run python3 -m venv tests/.sqlite "
+        "&& tests/.sqlite/bin/python -m pip install pysqlite3-binary")
     def test_another_sqlite_gives_the_golden_report(self):
         script = """import sys, pysqlite3.dbapi2
 sys.modules.update({"sqlite3": pysqlite3, "sqlite3.dbapi2": pysqlite3.dbapi2})
@@ -50,7 +53,9 @@ sys.exit(code)"""
         process = spawn("-c", script, ROOT, python=OTHER_SQLITE, env=UTF8)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertEqual(without_environment(process.stdout), without_environment(GOLDEN.read_bytes()))
-        self.assertEqual(json.loads(process.stdout)["environment"]["sqlite"], process.stderr.decode("utf-8").split()[-1])
+        self.assertEqual(
+            json.loads(process.stdout)["environment"]["sqlite"],
+            process.stderr.decode("utf-8").split()[-1])
 
     def test_the_reference_table(self):
         report = json.loads(GOLDEN.read_text(encoding="utf-8"))
@@ -107,16 +112,24 @@ sys.exit(code)"""
         filtered = make_case(documents=[{"id": "d", "text": "Trois mois.", "pays": "FR"}], quote="Trois mois")
         filtered["questions"][0]["filters"] = {"pays": "BE"}
         losses = {
-            "filtered_out": (filtered, "pays = FR (demandé : BE)"),
-            "not_indexed": (make_case(documents=[{"id": "d", "structure": "contract", "text": header}], quote="Date de signature : 2024-01-15",
-                                      variants=[{"id": "v", "unit": "sections", "max_chars": 500}]), "mots 12 à 16"),
-            "cut_by_budget": (make_case(" ".join(far), "trois mois"), "d#0001, rang 1, il manque 132 mots au budget"),
-            "split_at_boundary": (make_case("alpha " * 46 + "un délai de six semaines " + "préavis " * 20, "un délai de six semaines",
-                                            settings={"top_k": 1}, variants=[{"id": "v", "unit": "words", "size": 48}]),
-                                  "d#0001 (sans rang) + d#0002 (rang 1)"),
-            "not_matched": (make_case("Un délai.\n\nTrois mois.", "Trois mois"), "d#0002"),
-            "ranked_too_low": (make_case(twice, facts=[{"id": "f", "document": "d", "quote": "Préavis : un mois.", "start": 8}],
-                                         settings={"top_k": 1}), "d#0004, rang 2")}
+            "filtered_out": (filtered, "pays = FR (demandé : BE)"), "not_indexed": (make_case(
+                documents=[{"id": "d", "structure": "contract", "text": header}],
+                quote="Date de signature : 2024-01-15",
+                variants=[{"id": "v", "unit": "sections",
+                           "max_chars": 500}]), "mots 12 à 16"), "cut_by_budget": (make_case(
+                               " ".join(far), "trois mois"), "d#0001, rang 1, il manque 132 mots au budget"),
+            "split_at_boundary": (make_case(
+                "alpha " * 46 + "un délai de six semaines " + "préavis " * 20,
+                "un délai de six semaines",
+                settings={"top_k": 1},
+                variants=[{"id": "v", "unit": "words",
+                           "size": 48}]), "d#0001 (sans rang) + d#0002 (rang 1)"), "not_matched": (make_case(
+                               "Un délai.\n\nTrois mois.", "Trois mois"), "d#0002"), "ranked_too_low": (
+                                   make_case(twice,
+                                             facts=[{
+                                                 "id": "f", "document": "d", "quote": "Préavis : un mois.",
+                                                 "start": 8}],
+                                             settings={"top_k": 1}), "d#0004, rang 2")}
         self.assertEqual(list(losses), [stage.id for stage in atelier.STAGES])
         for stage, (case, words) in losses.items():
             case.setdefault("variants", [{"id": "v", "unit": "paragraphs"}])
@@ -127,19 +140,22 @@ sys.exit(code)"""
 class Usage(TestCase):
     def test_faults_of_the_command_line(self):
         for argv, sentence in (
-                (["--outptu", "x"], "L'option « --outptu » est inconnue. Vouliez-vous dire « --output » ?"),
-                (["-x"], "L'option « -x » est inconnue. Possibles : --case, --output, --html, --from, --export, "
-                 "--contexts, --require, --baseline, --citations, --self-test, --version, -h, …."),
-                (["--case"], "L'option --case attend une valeur. Voyez --help."),
-                (["--self-test=oui"], "L'option --self-test n'attend pas de valeur. Voyez --help."),
-                (["--out", "x"], "L'option « --out » est inconnue. Vouliez-vous dire « --output » ?"),
-                (["--case", ""], "--case : chemin vide ; donnez un nom de fichier."),
-                (["--help=x"], "L'option --help n'attend pas de valeur. Voyez --help."),
-                (["--output", "a", "--output", "b"], "L'option --output est donnée deux fois ; gardez-en une."),
-                (["--self-test", "--case", ""], "--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier."),
-                (["--output", ""], "--output : chemin vide ; donnez un nom de fichier."),
-                (["--self-test", "--output", "x"], "--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier."),
-                (["--case", "a\0b"], "« a\\x00b » : chemin invalide.")):
+            (["--outptu", "x"], "L'option « --outptu » est inconnue. Vouliez-vous dire « --output » ?"),
+            (["-x"], "L'option « -x » est inconnue. Possibles : --case, --output, --html, --from, --export, "
+             "--contexts, --require, --baseline, --citations, --self-test, --version, -h, …."), ([
+                 "--case"], "L'option --case attend une valeur. Voyez --help."), ([
+                     "--self-test=oui"], "L'option --self-test n'attend pas de valeur. Voyez --help."), ([
+                         "--out", "x"], "L'option « --out » est inconnue. Vouliez-vous dire « --output » ?"),
+            (["--case", ""], "--case : chemin vide ; donnez un nom de fichier."), ([
+                "--help=x"], "L'option --help n'attend pas de valeur. Voyez --help."), ([
+                    "--output", "a", "--output",
+                    "b"], "L'option --output est donnée deux fois ; gardez-en une."), ([
+                        "--self-test", "--case",
+                        ""], "--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier."), ([
+                            "--output", ""], "--output : chemin vide ; donnez un nom de fichier."), ([
+                                "--self-test", "--output",
+                                "x"], "--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier."), ([
+                                    "--case", "a\0b"], "« a\\x00b » : chemin invalide.")):
             with self.subTest(argv=argv):
                 self.assertEqual(run(*argv), (2, "", sentence + "\n"))
 
@@ -172,7 +188,8 @@ class Usage(TestCase):
             execute = executemany = refuse
         connect = sqlite3.connect
         with mock.patch("sqlite3.connect", lambda *args, **named: connect(*args, factory=Full, **named)):
-            self.assertEqual(run(), (2, "", "La recherche a échoué dans SQLite : database or disk is full.\n"))
+            self.assertEqual(run(),
+                             (2, "", "La recherche a échoué dans SQLite : database or disk is full.\n"))
 
     def test_old_pythons_are_refused_in_one_sentence(self):
         old = {version: path for version, path in pythons().items() if version not in RECENT}
@@ -316,11 +333,13 @@ class Outputs(TestCase):
         contexts = self.folder / "moteur.jsonl"
         contexts.write_text('{"question": "q", "context": []}', encoding="utf-8")
         self.output(self.target)
-        for path, argv in ((contexts, ["--case", self.case, "--contexts", contexts, "--output", contexts]),
-                           (self.target, ["--case", self.case, "--baseline", self.target, "--html", self.target]),
-                           (self.target, ["--from", self.target, "--html", self.target])):
+        for path, argv in ((contexts, [
+                "--case", self.case, "--contexts", contexts, "--output", contexts]), (self.target, [
+                    "--case", self.case, "--baseline", self.target, "--html", self.target]), (self.target, [
+                        "--from", self.target, "--html", self.target])):
             before = path.read_bytes()
-            self.assertEqual(run(*argv), (2, "", "{} : c'est un fichier d'entrée ; donnez un autre nom.\n".format(path)))
+            self.assertEqual(run(*argv),
+                             (2, "", "{} : c'est un fichier d'entrée ; donnez un autre nom.\n".format(path)))
             self.assertEqual(path.read_bytes(), before)
 
     def test_the_table_leaves_standard_output_to_whatever_file_goes_there(self):
@@ -328,7 +347,8 @@ class Outputs(TestCase):
         code, out, err = run("--case", self.case, "--output", self.target, "--export", "-")
         self.assertEqual((code, err), (0, table))
         self.assertEqual(json.loads(out.splitlines()[0])["id"], "fixe_48_0/d#0001")
-        code, out, err = run("--case", self.case, "--output", "-")  # to a stream of text, without bytes beneath
+        code, out, err = run("--case", self.case, "--output",
+                             "-")  # to a stream of text, without bytes beneath
         self.assertEqual((code, err, out), (0, table, self.target.read_text(encoding="utf-8")))
 
     def test_a_system_error_without_a_name_has_its_number(self):
@@ -356,8 +376,9 @@ class Outputs(TestCase):
         self.target.write_text("ancien")
         before = self.files()
         for error, code, sentence in (
-                (OSError(28, "No space left"), 2, "{} : plus de place sur le disque ; cette sortie n'est pas écrite.\n".format(self.target)),
-                (KeyboardInterrupt(), 130, "Interrompu : rien n'a été remplacé.\n")):
+            (OSError(28, "No space left"), 2,
+             "{} : plus de place sur le disque ; cette sortie n'est pas écrite.\n".format(
+                 self.target)), (KeyboardInterrupt(), 130, "Interrompu : rien n'a été remplacé.\n")):
             with mock.patch("os.replace", side_effect=error):
                 self.assertEqual(self.output(self.target), (code, "", sentence))
             self.assertEqual((self.target.read_text(), self.files()), ("ancien", before))

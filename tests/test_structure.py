@@ -38,18 +38,27 @@ class Structured(TestCase):
 
     def texts(self, text, structure, *variants):
         """For each variant (its parameters), the texts that a structured text is cut into."""
-        case = make_case(documents=[{"id": "d", "structure": structure, "text": text}], facts=[], questions=[], variants=[
-            {"id": str(number), "unit": "sections", **parameters} for number, parameters in enumerate(variants)])
+        case = make_case(documents=[{"id": "d", "structure": structure, "text": text}],
+                         facts=[],
+                         questions=[],
+                         variants=[{"id": str(number), "unit": "sections", **parameters}
+                                   for number, parameters in enumerate(variants)])
         return [[row["text"] for row in rows] for rows in self.passages(case).values()]
 
 
 class Headings(Structured):
     def test_headings_of_contracts(self):
-        for line in ("Article 12 – Préavis", "Article 12 - Préavis", "Article 12 — Préavis", "Article 12 : Préavis", "ARTICLE 12 – PRÉAVIS", "Art. 12 - Préavis",
-                     "art 12 : préavis", "Article 1er – Objet", "Art. 1er", "ARTICLE PREMIER", "Article premier – Objet", "Article 12 bis :", "Article 12 ter – Suite", "Article 12 quater", "Article 12 quinquies – Fin",
-                     "Article 3.2.1 - X", "Article L. 1234-5", "Article L. 1234\u20115 – Préavis", "Article R 12-3 : X", "Annexe II", "Annexe A – Tarifs",
-                     "Article 12", "Article 12.", "Article n° 4 – Prix", "Art.4 – Prix", "Art. 4.– Prix", "Article 1er. – Objet", "Annexe n° 3 – Tarifs", "  Article 12 – Préavis  ", "Article IV : X", "Article unique"):
-            self.assertEqual(self.contract(line + "\nLe texte."), [(" ".join(line.split()), line.lstrip() + "\nLe texte.")], line)
+        for line in ("Article 12 – Préavis", "Article 12 - Préavis", "Article 12 — Préavis",
+                     "Article 12 : Préavis", "ARTICLE 12 – PRÉAVIS", "Art. 12 - Préavis", "art 12 : préavis",
+                     "Article 1er – Objet", "Art. 1er", "ARTICLE PREMIER", "Article premier – Objet",
+                     "Article 12 bis :", "Article 12 ter – Suite", "Article 12 quater",
+                     "Article 12 quinquies – Fin", "Article 3.2.1 - X", "Article L. 1234-5",
+                     "Article L. 1234\u20115 – Préavis", "Article R 12-3 : X", "Annexe II",
+                     "Annexe A – Tarifs", "Article 12", "Article 12.", "Article n° 4 – Prix", "Art.4 – Prix",
+                     "Art. 4.– Prix", "Article 1er. – Objet", "Annexe n° 3 – Tarifs",
+                     "  Article 12 – Préavis  ", "Article IV : X", "Article unique"):
+            self.assertEqual(self.contract(line + "\nLe texte."),
+                             [(" ".join(line.split()), line.lstrip() + "\nLe texte.")], line)
 
     def test_sentences_are_no_headings(self):
         for line in ("Article 12 s'applique aux gaines.", "Les articles L. 5421-1 à L. 5422-8 s'appliquent.", "Article 12 et article 13.", "L'article 4 – Prix – est abrogé.",
@@ -73,15 +82,20 @@ class Headings(Structured):
 
     def test_what_the_case_says_wins_over_what_the_contract_says(self):
         text = HEADER + "Article 1 – Objet\nTexte."
-        case = make_case(documents=[{"id": "d", "structure": "contract", "text": text, "title": "Autre", "type": "bail"}],
-                         facts=[], questions=[])
+        case = make_case(documents=[{
+            "id": "d", "structure": "contract", "text": text, "title": "Autre", "type": "bail"}],
+                         facts=[],
+                         questions=[])
         row = self.passages(case)["paragraphes"][0]
-        self.assertEqual((row["title"], row["metadata"]["type"], row["metadata"]["reference"]), ("C-1 Autre Orsel Altibox", "bail", "C-1"))
+        self.assertEqual((row["title"], row["metadata"]["type"], row["metadata"]["reference"]),
+                         ("C-1 Autre Orsel Altibox", "bail", "C-1"))
 
     def test_a_long_sentence_is_not_taken_for_a_heading(self):
         line = "Article 12 " + "très " * 20 + "long sans point"
-        warnings = self.report(make_case(documents=[{"id": "d", "text": HEADER + "Article 1 – Objet\n" + line, "structure": "contract"}],
-                                         quote="Objet"))["warnings"]
+        warnings = self.report(
+            make_case(documents=[{
+                "id": "d", "text": HEADER + "Article 1 – Objet\n" + line, "structure": "contract"}],
+                      quote="Objet"))["warnings"]
         self.assertEqual([warning for warning in warnings if "titre" in warning], [])
 
     def test_dates_and_amounts_are_no_clauses(self):
@@ -99,35 +113,48 @@ class Headings(Structured):
 
     def test_the_header_becomes_metadata(self):
         text = HEADER + "Article 1 – Objet\nTexte."
-        case = make_case(documents=[{"id": "d", "structure": "contract", "text": text}], facts=[], questions=[],
+        case = make_case(documents=[{"id": "d", "structure": "contract", "text": text}],
+                         facts=[],
+                         questions=[],
                          variants=[{"id": "v", "unit": "sections", "max_chars": 99}])
         row, = self.passages(case)["v"]
-        self.assertEqual(row["metadata"], {"reference": "C-1", "type": "essai", "parties": ["Orsel", "Altibox"], "date_de_signature": "2024-01-15"})
+        self.assertEqual(
+            row["metadata"], {
+                "reference": "C-1", "type": "essai", "parties": ["Orsel", "Altibox"],
+                "date_de_signature": "2024-01-15"})
         self.assertEqual(row["text"], "Article 1 – Objet\nTexte.")
 
     def test_clauses_bear_the_number_of_their_article(self):
         cut = {"max_chars": 1}
-        for body, clauses in (("Article 12 – Objet\n12.1 Un.\n13.1 Deux.\n12.2 Trois.", ["12.1", "12.2"]),
-                              ("Article premier – Objet\n1.1 Un.\n2.1 Deux.\n1.2 Trois.", ["1.1", "1.2"]),
-                              ("Annexe A – Tarifs\n1.1 Un.\n2.1 Deux.", ["1.1", "2.1"]),
-                              ("Article 12 – Durées\n12.1 Un délai de\n12.5 mois ou de\n12.2 jours, ou\n12.3 Autre.", ["12.1", "12.3"])):
-            starts = [re.search(r"^\d+\.\d+", text, re.M).group() for text in self.texts(HEADER + body, "contract", cut)[0]]
+        for body, clauses in (("Article 12 – Objet\n12.1 Un.\n13.1 Deux.\n12.2 Trois.", [
+                "12.1", "12.2"]), ("Article premier – Objet\n1.1 Un.\n2.1 Deux.\n1.2 Trois.", [
+                    "1.1", "1.2"
+                ]), ("Annexe A – Tarifs\n1.1 Un.\n2.1 Deux.", [
+                    "1.1", "2.1"
+                ]), ("Article 12 – Durées\n12.1 Un délai de\n12.5 mois ou de\n12.2 jours, ou\n12.3 Autre.", [
+                    "12.1", "12.3"])):
+            starts = [
+                re.search(r"^\d+\.\d+", text, re.M).group()
+                for text in self.texts(HEADER + body, "contract", cut)[0]]
             self.assertEqual(starts, clauses, body)
 
     def test_a_fence_is_closed_by_one_as_long_and_bare(self):
-        for opening, inside, closing in (("````", "```", "````"), ("~~~~", "~~~", "~~~~~"), ("```", "``` sh", "```"), ("```", "~~~", "```")):
+        for opening, inside, closing in (("````", "```", "````"), ("~~~~", "~~~", "~~~~~"),
+                                         ("```", "``` sh", "```"), ("```", "~~~", "```")):
             text = "# Un\n\n{}\n{}\n\n# code\n\n{}\n\n# Deux\n".format(opening, inside, closing)
             self.assertEqual([title for title, _ in self.markdown(text)], ["Un", "Deux"], text)
 
     def test_seven_signs_make_no_heading_and_lines_that_follow_no_paragraph(self):
         text = "# Un\n\npremière ligne\nseconde ligne\n\n####### Sept"
         self.assertEqual([title for title, _ in self.markdown(text)], ["Un"])
-        self.assertEqual(self.texts(text, "markdown", {"max_chars": 1}), [["# Un\n\npremière ligne\nseconde ligne", "####### Sept"]])
+        self.assertEqual(self.texts(text, "markdown", {"max_chars": 1}),
+                         [["# Un\n\npremière ligne\nseconde ligne", "####### Sept"]])
 
     def test_headings_of_markdown(self):
         text = ("avant\n\n# Un\n\ntexte\n\n```sh\n# commentaire\n\n## pas un titre\n```\n#sans espace\n\n## Deux ##\n### Vide\n#\n\nSetext\n======\n\n"
                 "~~~\n# a\n```\n# b\n~~~\n   # Trois\n    # code\nfin\n# Un\n")
-        self.assertEqual([title for title, _ in self.markdown(text)], ["", "Un", "Deux", "Vide", "", "Trois", "Un"])
+        self.assertEqual([title for title, _ in self.markdown(text)],
+                         ["", "Un", "Deux", "Vide", "", "Trois", "Un"])
         self.assertEqual(dict(self.markdown(text))["Trois"], "# Trois\n    # code\nfin")
         self.assertEqual(self.markdown("rien\n\nque du texte"), [("", "rien\n\nque du texte")])
 
@@ -149,23 +176,32 @@ class Pieces(Structured):
             text = path.read_text(encoding="utf-8")
             clauses = re.findall(r"^\d+\.\d+ .+$", text, re.M)
             for parameters, sent in zip(variants, self.texts(text, "contract", *variants)):
-                self.assertEqual([sum(clause in part for part in sent) for clause in clauses], [1] * len(clauses))
+                self.assertEqual([sum(clause in part for part in sent) for clause in clauses],
+                                 [1] * len(clauses))
                 held = [len(re.findall(r"^\d+\.\d+ ", part, re.M)) for part in sent]
                 self.assertTrue(all(held))
-                self.assertTrue(all(len(part) <= parameters["max_chars"] or number == 1 for part, number in zip(sent, held)))
+                self.assertTrue(
+                    all(
+                        len(part) <= parameters["max_chars"] or number == 1
+                        for part, number in zip(sent, held)))
                 if not parameters["repeat_title"]:
                     self.assertEqual(" ".join(sent).split(), text[text.index("\n\n"):].split())
 
     def test_a_continuation_repeats_its_title(self):
         body = "Article 4 – Prix\n4.1 Un prix ferme de dix euros.\n4.2 Une remise de deux euros."
-        self.assertEqual(self.texts(HEADER + body, "contract", {"max_chars": 50})[0][1], "4.2 Une remise de deux euros.")
+        self.assertEqual(
+            self.texts(HEADER + body, "contract", {"max_chars": 50})[0][1], "4.2 Une remise de deux euros.")
         one, two = self.hits(HEADER + body, "contract", max_chars=60, repeat_title=True)
-        self.assertEqual((one["text"], two["text"]), ("Article 4 – Prix\n4.1 Un prix ferme de dix euros.",
-                                                      "Article 4 – Prix (suite)\n4.2 Une remise de deux euros."))
-        self.assertEqual((one["heading_words"], two["heading_words"], two["words"], two["end"] - two["start"]), (0, 5, 11, 6))
+        self.assertEqual((one["text"], two["text"]),
+                         ("Article 4 – Prix\n4.1 Un prix ferme de dix euros.",
+                          "Article 4 – Prix (suite)\n4.2 Une remise de deux euros."))
+        self.assertEqual(
+            (one["heading_words"], two["heading_words"], two["words"], two["end"] - two["start"]),
+            (0, 5, 11, 6))
         # the heading counts in the limit: 24 characters, a line break, then 29
         self.assertEqual(len(two["text"]), 54)
-        cuts = self.texts(HEADER + body + "\n4.3 X.", "contract", *({"max_chars": limit, "repeat_title": True} for limit in (60, 61)))
+        cuts = self.texts(HEADER + body + "\n4.3 X.", "contract",
+                          *({"max_chars": limit, "repeat_title": True} for limit in (60, 61)))
         self.assertEqual([len(sent) for sent in cuts], [3, 2])
 
     def test_a_heading_proves_nothing_and_counts_in_the_budget(self):
@@ -179,7 +215,8 @@ class Pieces(Structured):
         self.assertEqual([hit[key] for key in ("words", "heading_words", "kept_words", "start", "end", "sections")], [11, 5, 10, 46, 52, ["Article 4 – Prix"]])
         self.assertEqual([context[key] for key in ("words", "heading_words", "start", "end", "text")],
                          [10, 5, 46, 51, "Article 4 – Prix (suite)\n4.2 Une remise de deux"])
-        self.assertEqual(bare(asked["facts"][0]["loss"]), {"stage": "cut_by_budget", "missing": [[51, 52]], "passage": "d#0002", "rank": 1, "words_over": 1})
+        self.assertEqual(bare(asked["facts"][0]["loss"]), {
+            "stage": "cut_by_budget", "missing": [[51, 52]], "passage": "d#0002", "rank": 1, "words_over": 1})
         self.assertEqual(asked["facts"][1]["words_covered"], 0)
         self.assertEqual(question(self.report(dict(case, settings={"budget_words": 3})), "v")["context"][0]["heading_words"], 3)
         self.assertTrue(question(self.report(dict(case, settings={"budget_words": 11})), "v")["facts"][0]["covered"])
@@ -192,7 +229,9 @@ class Pieces(Structured):
         self.assertEqual(question(report, "s")["facts"][0]["loss"], {"stage": "not_indexed", "missing": [[12, 17]]})
         self.assertTrue(question(report, "w")["all_required_covered"])
         case["questions"][0]["filters"] = {"type": "autre"}  # the document itself is removed, whatever is indexed of it
-        self.assertEqual(question(self.report(case), "s")["facts"][0]["loss"], {"stage": "filtered_out", "filter": {"type": {"wanted": "autre", "found": "essai"}}})
+        self.assertEqual(
+            question(self.report(case), "s")["facts"][0]["loss"],
+            {"stage": "filtered_out", "filter": {"type": {"wanted": "autre", "found": "essai"}}})
 
     def test_markdown_is_cut_between_paragraphs_and_kept_whole_in_fences(self):
         text = "# Un\n\npremier paragraphe\n\n```\ncode\n\nencore\n```\n\ndernier"
@@ -220,13 +259,19 @@ class Chars(TestCase):
         draw = random.Random(1)
         cut_words = truncated = 0
         for _ in range(20):
-            texts = {"d{}".format(number): "".join(draw.choice("ab  \né") for _ in range(draw.randint(1, 80))) + "x" for number in range(5)}
-            sizes = {"v{}".format(number): (size, draw.randrange(size)) for number, size in enumerate(draw.sample(range(1, 21), 4))}
-            case = make_case(
-                documents=[{"id": id, "text": text} for id, text in texts.items()], facts=[],
-                questions=[{"id": "q", "text": " ".join(texts.values()), "answerable": False}],
-                settings={"top_k": 1000, "budget_words": draw.randint(1, 99), "stop_words": []},
-                variants=[{"id": id, "unit": "chars", "size": size, "overlap": overlap} for id, (size, overlap) in sizes.items()])
+            texts = {
+                "d{}".format(number): "".join(draw.choice("ab  \né")
+                                              for _ in range(draw.randint(1, 80))) + "x"
+                for number in range(5)}
+            sizes = {
+                "v{}".format(number): (size, draw.randrange(size))
+                for number, size in enumerate(draw.sample(range(1, 21), 4))}
+            case = make_case(documents=[{"id": id, "text": text} for id, text in texts.items()],
+                             facts=[],
+                             questions=[{"id": "q", "text": " ".join(texts.values()), "answerable": False}],
+                             settings={"top_k": 1000, "budget_words": draw.randint(1, 99), "stop_words": []},
+                             variants=[{"id": id, "unit": "chars", "size": size, "overlap": overlap}
+                                       for id, (size, overlap) in sizes.items()])
             exported, report = self.passages(case), self.report(case)
             for id, (size, overlap) in sizes.items():
                 rows = {}
@@ -234,11 +279,15 @@ class Chars(TestCase):
                     rows.setdefault(row["document"], []).append(row)
                 for document, text in texts.items():
                     starts = range(0, max(len(text) - overlap, 1), size - overlap)
-                    self.assertEqual([row["text"] for row in rows[document]], [text[start:start + size] for start in starts])
+                    self.assertEqual([row["text"] for row in rows[document]],
+                                     [text[start:start + size] for start in starts])
                     words = [word.span() for word in re.finditer(r"\S+", text)]
                     for start, row in zip(starts, rows[document]):
-                        self.assertEqual((row["start_char"], row["end_char"]), (start, min(start + size, len(text))))
-                        inside = [number for number, (first, last) in enumerate(words) if start <= first and last <= start + size]
+                        self.assertEqual((row["start_char"], row["end_char"]),
+                                         (start, min(start + size, len(text))))
+                        inside = [
+                            number for number, (first, last) in enumerate(words)
+                            if start <= first and last <= start + size]
                         self.assertEqual(list(range(row["start"], row["end"])), inside)
                         cut_words += len(row["text"].split()) > len(inside)
                 asked = question(report, id)
@@ -307,17 +356,23 @@ class Filters(TestCase):
                 values = document[key] if isinstance(document[key], list) else [document[key]]
                 if not isinstance(wanted, dict):
                     wanted = {"in": [wanted]}
-                if ("in" in wanted and not set(values) & set(wanted["in"]) or "gte" in wanted and not max(values) >= wanted["gte"]
+                if ("in" in wanted and not set(values) & set(wanted["in"])
+                        or "gte" in wanted and not max(values) >= wanted["gte"]
                         or "lte" in wanted and not min(values) <= wanted["lte"]):
                     return False
             return True
         for _ in range(30):
-            documents = [dict({"id": "d{}".format(n), "text": "mot {}".format(n)}, **{
-                key: value for key, value in (("k", draw.choice(["x", "y", ["x", "z"], ["y"]])), ("n", draw.randint(1, 5)))
-                if draw.random() < 0.8}) for n in range(6)]
+            documents = [
+                dict({"id": "d{}".format(n), "text": "mot {}".format(n)}, **{
+                    key: value for key, value in (("k", draw.choice(["x", "y", ["x", "z"], ["y"]])),
+                                                  ("n", draw.randint(1, 5))) if draw.random() < 0.8})
+                for n in range(6)]
             documents[0].update(k="x", n=3)
-            asked = [{"id": "q{}".format(number), "text": "mot", "answerable": False, "filters": some_filters()} for number in range(10)]
-            report = self.report(make_case(documents=documents, facts=[], settings={"top_k": 10}, questions=asked))
+            asked = [{
+                "id": "q{}".format(number), "text": "mot", "answerable": False, "filters": some_filters()}
+                     for number in range(10)]
+            report = self.report(
+                make_case(documents=documents, facts=[], settings={"top_k": 10}, questions=asked))
             for one in asked:
                 expected = [document["id"] for document in documents if keeps(document, one["filters"])]
                 hits = question(report, "fixe_48_0", one["id"])["hits_before_budget"]
@@ -336,7 +391,9 @@ class Filters(TestCase):
         self.assertEqual([hit["sections"] for hit in question(report, "s")["hits_before_budget"]], [["Un"]])
         self.assertEqual(question(report, "w")["no_hits"], "no_document")  # [0, 4[ is over both books, [4, 6[ is of the other
         for each in "sw":
-            self.assertEqual(question(report, each)["facts"][0]["loss"], {"stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}})
+            self.assertEqual(
+                question(report, each)["facts"][0]["loss"],
+                {"stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}})
         self.assertEqual([variant(report, each)["summary"]["mixed_passages"] for each in "sw"], [0, 1])
         self.assertEqual(variant(report, "w")["summary"]["mixed_by"], {"livre": 1, "pays": 1})
         case["questions"][0]["filters"] = {"pays": "BE"}
@@ -344,17 +401,21 @@ class Filters(TestCase):
 
     def test_what_an_admitted_passage_holds_is_not_filtered_out(self):
         # words 2 and 3 stand in [0, 4[, which is admitted, and in [2, 6[, which is not: it is over both books
-        sections = [{"title": "Un", "text": "un deux trois quatre", "livre": "A"}, {"title": "Deux", "text": "cinq six", "livre": "B"}]
+        sections = [{"title": "Un", "text": "un deux trois quatre", "livre": "A"}, {
+            "title": "Deux", "text": "cinq six", "livre": "B"}]
         case = make_case(documents=[{"id": "d", "sections": sections}], quote="trois quatre",
                          variants=[{"id": "v", "unit": "words", "size": 4, "overlap": 2}])
         case["questions"][0]["filters"] = {"livre": "A"}
         self.assertEqual(bare(question(self.report(case), "v")["facts"][0]["loss"]),
                          {"stage": "not_matched", "missing": [[2, 4]], "passage": "d#0001"})
         case["facts"][0]["quote"] = "quatre cinq"
-        self.assertEqual(question(self.report(case), "v")["facts"][0]["loss"], {"stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}})
+        self.assertEqual(
+            question(self.report(case), "v")["facts"][0]["loss"],
+            {"stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}})
 
     def test_a_key_that_sections_inherit_mixes_nothing(self):
-        sections = [{"title": "Un", "text": "un", "livre": "A"}, {"title": "Deux", "text": "deux", "livre": "B"}]
+        sections = [{"title": "Un", "text": "un", "livre": "A"}, {
+            "title": "Deux", "text": "deux", "livre": "B"}]
         case = make_case(documents=[{"id": "d", "sections": sections, "pays": "FR"}], facts=[], questions=[],
                          variants=[{"id": "v", "unit": "words", "size": 2}])
         self.assertEqual(variant(self.report(case), "v")["summary"]["mixed_by"], {"livre": 1})
@@ -410,8 +471,11 @@ class Facts(TestCase):
         self.assertEqual((left, fact["covered_by"]), ({"a": 0, "b": 3}, 0))
         sent = [{"document": "a", "start": 0, "end": 1}, {"document": "b", "start": 0, "end": 4}]
         contexts = self.write(json.dumps({"question": "q", "context": sent}), "moteur.jsonl")
-        self.assertEqual(run("--case", self.write(case), "--contexts", contexts, "--output", self.folder / "rapport.json")[0], 0)
-        fact = question(json.loads((self.folder / "rapport.json").read_text(encoding="utf-8")), "moteur")["facts"][0]
+        self.assertEqual(
+            run("--case", self.write(case), "--contexts", contexts, "--output",
+                self.folder / "rapport.json")[0], 0)
+        fact = question(json.loads((self.folder / "rapport.json").read_text(encoding="utf-8")),
+                        "moteur")["facts"][0]
         self.assertEqual((fact["document"], fact["words_covered"], fact["words"]), ("b", 4, 6))
 
     def test_the_row_of_a_table_does_not_prove_what_its_header_says(self):
