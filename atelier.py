@@ -441,9 +441,9 @@ UNSEEN = re.compile("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200
 APOSTROPHES = ("'", "’", "ʼ")
 
 
-def find_runs(text: str) -> Iterator[Any]:
-    """The matches of the runs of letters and digits of a text, in NFC and without its invisible characters."""
-    return TERM.finditer(unicodedata.normalize("NFC", UNSEEN.sub("", text)))
+def readable(text: str) -> str:
+    """A text in NFC, without its invisible characters: where the runs of passages and questions are looked for."""
+    return unicodedata.normalize("NFC", UNSEEN.sub("", text))
 
 
 def make_searchable(text: str) -> str:
@@ -451,7 +451,7 @@ def make_searchable(text: str) -> str:
 
     FTS5 knows Unicode 6.1, takes what came since for letters, and for small letters too.
     """
-    return " ".join(run.group() for run in find_runs(text)).lower()
+    return " ".join(TERM.findall(readable(text))).lower()
 
 
 Words = record("Words", "terms ignored", """
@@ -463,7 +463,7 @@ def sort_words(question: str, stopped: Set[str]) -> Words:
     searched, unless it begins the question or is elided: « À quelle date l'annexe… », « L'annexe… ».
     """
     terms, ignored = [], []
-    for number, run in enumerate(find_runs(question)):
+    for number, run in enumerate(TERM.finditer(readable(question))):
         word, after = run.group(), run.string[run.end():run.end() + 1]
         is_name = number > 0 and len(word) == 1 and word.isupper() and after not in APOSTROPHES
         if is_name or word.lower() not in stopped:
@@ -475,7 +475,7 @@ def sort_words(question: str, stopped: Set[str]) -> Words:
 
 def search_terms(texts: Iterable[str], stop_words: Iterable[str]) -> List[Words]:
     """For each question, its terms without repeat (as FTS5 folds them), and the words left out."""
-    stopped = {run.group().lower() for word in stop_words for run in find_runs(word)}
+    stopped = {run.lower() for word in stop_words for run in TERM.findall(readable(word))}
     found = [sort_words(text, stopped) for text in texts]
     folds = fold_terms([term for words in found for term in words.terms])
     return [words._replace(terms=distinct_terms(words.terms, folds)) for words in found]
@@ -4474,7 +4474,7 @@ def write_pieces(file: Any, pieces: Iterable[str]) -> None:
 encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-ON_A_LINE = {"hits_before_budget", "context", "terms", "places"}  # lists whose objects are not unfolded
+ON_A_LINE = {"hits_before_budget", "context", "places"}  # lists whose objects are not unfolded; terms are not either
 
 
 def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
@@ -4498,7 +4498,8 @@ def unfold(value: Any, indent: str, flat: bool = False) -> str:
     if not parts:
         return encode(value)
     (opening, closing, items), deeper = parts, indent + "  "
-    lines = [label(key) + (encode(item) if flat else unfold(item, deeper, key in ON_A_LINE)) for key, item in items]
+    lines = [label(key) + (encode(item) if flat or key == "terms" else unfold(item, deeper, key in ON_A_LINE))
+             for key, item in items]
     return opening + deeper + ("," + deeper).join(lines) + indent + closing
 
 
