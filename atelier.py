@@ -273,9 +273,8 @@ def try_quote(case: Case, sent: Sent, quote: Quote, spans: Sequence[Span]) -> At
     missing = missing_spans(quote.span, spans)
     if not missing:
         return Attempt(quote, 0, None)
-    loss = find_loss(gather_lost(case, sent, quote.span, missing), STAGES if sent.cutting else ENGINE_STAGES)
-    twins = same_words_in(case.documents, quote, spans)
-    return Attempt(quote, size(missing), {**loss, "same_words_in": twins} if twins else loss)
+    lost = gather_lost(case, sent, quote.span, missing)
+    return Attempt(quote, size(missing), find_loss(lost, STAGES if sent.cutting else ENGINE_STAGES))
 
 
 # --- 3. Cutting: a case and a variant to passages -------------------------------------------------
@@ -427,7 +426,7 @@ def holds(passage: Passage, span: Span) -> bool:
     return passage.span.start <= span.start and span.end <= passage.span.end
 
 
-# --- 4. Searching: the only SQL -------------------------------------------------------------------
+# --- 4. Searching: questions to hits --------------------------------------------------------------
 
 # A run of letters and digits: Python's, without the few that FTS5 takes for signs and the apostrophe U+02BC,
 # with the marks that FTS5 keeps in a word.
@@ -680,16 +679,6 @@ def union(spans: Iterable[Span]) -> List[Span]:
 def redundant_words(spans: Sequence[Span]) -> int:
     """Occurrences sent beyond the first of the same source position."""
     return size(spans) - size(union(spans))
-
-
-def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> List[str]:
-    """The other documents from which the context holds the very words of a quote."""
-    found = []
-    for span in union(spans):
-        if span.document != quote.span.document and span.start < span.end:
-            text = text_of(documents, passage_of(documents, span))
-            found += [span.document] if any(occurrences(quote.text, fold(text))) else []
-    return list(dict.fromkeys(found))
 
 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
@@ -1192,7 +1181,7 @@ def decimal(number: float, digits: int) -> str:
     return "{:.{}f}".format(number, digits).replace(".", ",")
 
 
-# --- 10. Beside the path: measures over questions, and what makes it quick ------------------------
+# --- 10. Beside the path: measures over questions, SQLite, what makes it quick --------------------
 
 def curve(needs: Iterable[Optional[int]]) -> List[List[int]]:
     """[[value, how many of the needs it meets], …], a step a line; what nothing meets (None) is left out."""
@@ -2646,17 +2635,35 @@ SHARED_LETTERS = 4  # the least that two near forms begin with
 
 
 def study(case: Case, outcome: Outcome) -> Outcome:
-    """The outcome of a question with the places of its losses and what would be enough; it lets its index go."""
-    sent = outcome.sent
-    verdicts = []
+    """The outcome of a question with its losses explained and what would be enough; it lets its index go."""
+    sent, verdicts = outcome.sent, []
     for verdict in outcome.verdicts:
-        attempts = [attempt._replace(loss={**attempt.loss, "places": find_places(case, sent, attempt.loss)})
-                    if attempt.loss and {"passage", "pieces"} & attempt.loss.keys() else attempt
+        attempts = [attempt._replace(loss=explain_loss(case, outcome, attempt)) if attempt.loss else attempt
                     for attempt in verdict.attempts]
-        chosen = attempts[verdict.attempts.index(verdict.chosen)]
-        verdicts.append(Verdict(verdict.fact, attempts, chosen))
+        verdicts.append(Verdict(verdict.fact, attempts, attempts[verdict.attempts.index(verdict.chosen)]))
     needed = find_needed(sent, [verdict.fact for verdict in verdicts]) if sent.question.answerable else None
     return Outcome(sent._replace(index=None), outcome.spans, verdicts, needed)
+
+
+def explain_loss(case: Case, outcome: Outcome, attempt: Attempt) -> Tree:
+    """A loss with the documents that the same words were sent from, if any, and the passages that it names."""
+    loss = dict(attempt.loss)
+    twins = same_words_in(case.documents, attempt.quote, outcome.spans)
+    if twins:
+        loss["same_words_in"] = twins
+    if {"passage", "pieces"} & loss.keys():
+        loss["places"] = find_places(case, outcome.sent, loss)
+    return loss
+
+
+def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> List[str]:
+    """The other documents from which the context holds the very words of a quote."""
+    found = []
+    for span in union(spans):
+        if span.document != quote.span.document and span.start < span.end:
+            text = text_of(documents, passage_of(documents, span))
+            found += [span.document] if any(occurrences(quote.text, fold(text))) else []
+    return list(dict.fromkeys(found))
 
 
 def find_places(case: Case, sent: Sent, loss: Tree) -> List[Tree]:
@@ -2939,7 +2946,7 @@ def documents_without_filtered_key(case, variants):
 def question_filters(case, variants):
     """Filters of questions that nothing passes, or that keep out a fact which their question requires."""
     admission = Admission(case.documents, None)
-    for question in case.questions:
+    for question in (question for question in case.questions if question.filters):
         name = shown(question.id)
         for key, wanted in question.filters.items():
             if not admission.meeting(key, wanted):
@@ -2948,7 +2955,7 @@ def question_filters(case, variants):
                 yield (f"question {name}, filtre « {key} » : aucun document n'a {plain(wanted)}. Valeurs présentes : "
                        f"{present}.{mend if isinstance(wanted, list) else ''}")
         filters = list(question.filters.items())
-        for fact in (case.facts[required] for required in question.required_facts) if filters else ():
+        for fact in (case.facts[required] for required in question.required_facts):
             if all(refused_by(filters, owners_of(
                     case.documents[quote.span.document], passage_of(case.documents, quote.span))) for quote in fact.quotes):
                 yield f"question {name} : ses filtres écartent le fait {shown(fact.id)}, qu'elle exige."
