@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 """Did every word of every required quote survive the cutting, the search and the word budget?
 
-A RAG team has documents, questions and, for each question, the exact quotes without which the
-answer would be wrong.  The documents are cut into passages, the passages are indexed and searched,
-the best ones are concatenated under a budget of words, and a model would read that text.  This file
-follows each quote along the way and names the stage that lost it.  Nothing is sent anywhere.
+A RAG team has documents, questions and, for each question, the exact quotes without which the answer would be
+wrong.  Documents are cut into passages, passages are indexed and searched, the best are concatenated under a
+budget of words, and a model would read that text.  This file follows each quote along the way and names the stage
+that lost it.  Nothing is sent anywhere.
 
-    python3 atelier.py                          the table of the case that stands beside the script
-    python3 atelier.py --output resultat.json   the table and the full report
-    python3 atelier.py --case mon_cas.json      another case
-    python3 atelier.py --contexts moteur.jsonl  what another engine sent, judged alike
+    python3 atelier.py --output resultat.json       the table, and the report, of the case beside the script
+    python3 atelier.py --case mon_cas.json          another case; --question ID: the whole trip of a question
+    python3 atelier.py --contexts moteur.jsonl      what another engine sent, judged alike
     python3 atelier.py --citations registre.json    the citations of an answer
-    python3 atelier.py --html page.html         the page where one sees where each proof went
-    python3 atelier.py --self-test              the thirteen guards of the evaluator
+    python3 atelier.py --html page.html             the page where one sees where each proof went
+    python3 atelier.py --self-test                  the thirteen guards of the evaluator
 
 The flow; each arrow is a function of values, without file, clock or print:
 
@@ -25,17 +24,18 @@ Glossary
     hit       a passage that a question found, with its rank and its score
     context   the first top_k hits, in rank order, cut at budget_words
     fact      a quote, located as a span, that a question requires
-    covered   said of a fact all of whose words lie in the union of the kept spans of its document
+    covered   said of a fact all of whose words lie in the union of the sent spans of its document
     loss      the first stage at which an uncovered fact was lost, with what is needed to act
 
-Plan: the path first, in the order of the data; then the doors, none of which needs another
-    path     1 vocabulary   2 the run   3 cutting   4 searching   5 assembling   6 coverage and loss
-             7 report   8 table
-    doors    9 reading   10 structures   11 explanations   12 warnings   13 baseline   14 engines
-             15 citations   16 page   17 guards   18 command
+Plan
+    path    1 vocabulary  2 the run  3 cutting  4 searching  5 assembling  6 coverage and loss  7 filters
+            8 report  9 table: read so far, and you know the whole diagnostic
+    beside  10 measures over questions, and what makes the path quick
+    doors   11 reading  12 structures  13 explanations  14 why and how much  15 warnings  16 comparisons
+            17 engines  18 citations  19 page  20 guards  21 command: each can be cut out
 
-Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context
-says nothing about reading order, understanding, or a right answer.
+Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context says nothing
+about reading order, understanding, or a right answer.
 """
 
 from __future__ import annotations
@@ -52,18 +52,19 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, namedtuple  # typing's records would cost a tenth of the start-up
 from errno import EBADF, errorcode
 from functools import lru_cache
-from itertools import accumulate, chain, combinations, islice, takewhile
+from itertools import accumulate, chain, combinations, groupby, islice, takewhile
 from math import log
 
 TYPE_CHECKING = False  # as in typing, which only a type checker needs here
 if TYPE_CHECKING:
     from typing import (Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence,
                         Set, Tuple)
-    Tree = Mapping[str, Any]                      # a part of a report or of a file
+    Tree = Mapping[str, Any]                        # a part of a report or of a file
     Documents = Mapping[str, Optional["Document"]]  # by id
-    Filters = Sequence[Tuple[str, Any]]           # (metadata key, condition)
-    Columns = Optional[Mapping[str, "Column"]]    # by metadata key
-    Deliveries = Dict[str, "Delivery"]            # by question id
+    Filters = Sequence[Tuple[str, Any]]             # (metadata key, condition)
+    Columns = Optional[Mapping[str, "Column"]]      # by metadata key
+    Deliveries = Dict[str, "Delivery"]              # by question id
+    Study = Callable[["Case", "Outcome"], "Outcome"]
 
 __version__ = "1.0.0"
 
@@ -142,6 +143,16 @@ STOP_WORDS = tuple("""
     qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
 
+INVISIBLE = {  # they split FTS5's words but not str.split()'s
+    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
+    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
+    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets", "\u061c": "marque de lettre arabe",
+    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
+    "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
+    "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
+    "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
+}
+
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
 
 
@@ -149,40 +160,31 @@ class AtelierError(Exception):
     """What the user can mend: French sentences, `file : place : problem. Mend.`, fit for a terminal."""
 
     def __init__(self, *sentences: str):
-        self.sentences = [CONTROL.sub(lambda match: "\\x{:02x}".format(ord(match.group())), sentence)
+        self.sentences = [CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", sentence)
                           for sentence in sentences]
         super().__init__("\n".join(self.sentences))
 
 
 # --- 2. The run, from a case to its report --------------------------------------------------------
 
-def diagnose(case: Case, cutting_of: Callable[[str], Cutting],
-             engines: Mapping[str, Iterable[Sent]] = {},
-             study: Callable[[Case, Outcome], Outcome] = lambda case, outcome: outcome,
-             tick: Callable[[], None] = lambda: None) -> Tree:
+def diagnose(case: Case, cutting_of: Callable[[str], Cutting], engines: Mapping[str, Iterable[Sent]] = {},
+             study: Study = lambda case, outcome: outcome, tick: Callable[[], None] = lambda: None) -> Tree:
     """The whole report, as a dict ready for JSON; warnings and comparisons are left to their doors.
 
-    cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
-    judged beside the variants; study adds to an outcome why its proofs were lost; tick is called once a question
-    of a variant is done.
+    cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are judged
+    beside the variants; study may add to an outcome; tick is called once a question of a variant is done.
     """
     terms = search_terms([question.text for question in case.questions], case.settings.stop_words)
     variants = [diagnose_variant(case, variant, cutting_of(variant.id), terms, study, tick)
                 for variant in case.variants]
     variants += [diagnose_engine(case, name, deliveries, study) for name, deliveries in engines.items()]
-    return {
-        "atelier": __version__,
-        "environment": describe_environment(),
-        "warnings": [],
-        "case": describe_case(case),
-        "settings": describe_settings(case.settings),
-        "variants": variants,
-        "comparisons": [],
-    }
+    return {"atelier": __version__, "environment": describe_environment(), "warnings": [],
+            "case": describe_case(case), "settings": describe_settings(case.settings),
+            "variants": variants, "comparisons": []}
 
 
 def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequence[Sequence[str]],
-                     study: Callable[[Case, Outcome], Outcome], tick: Callable[[], None]) -> Tree:
+                     study: Study, tick: Callable[[], None]) -> Tree:
     """A variant's part of the report: its passages indexed, each question searched, assembled and judged."""
     index = Index(cutting.by_id, lambda name: searched_text(case, cutting.by_id[name]))
     filtered = case.settings.filters or any(question.filters for question in case.questions)
@@ -208,8 +210,7 @@ def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, terms: Sequ
     }
 
 
-def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent],
-                    study: Callable[[Case, Outcome], Outcome]) -> Tree:
+def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent], study: Study) -> Tree:
     """Another engine's part of the report: a variant's, None where an engine has no figure."""
     outcomes = [study(case, judge(case, sent)) for sent in deliveries]
     questions = describe_outcomes(case, outcomes)
@@ -292,8 +293,7 @@ def windows(count: int, size: int, overlap: int) -> List[Tuple[int, int]]:
     Raises AtelierError when size < 1 or overlap is not in 0 … size - 1.
     """
     if type(size) is not int or size < 1:
-        raise AtelierError("taille de fenêtre {} refusée ; il faut un entier d'au moins 1.".format(
-            shown(size)))
+        raise AtelierError(f"taille de fenêtre {shown(size)} refusée ; il faut un entier d'au moins 1.")
     if type(overlap) is not int or not 0 <= overlap < size:
         raise AtelierError("recouvrement {} refusé ; il faut un entier de 0 à {} (taille {}).".format(
             shown(overlap), size - 1, size))
@@ -378,6 +378,12 @@ def heading_words(passage: Passage) -> int:
 def lead_words(passage: Passage) -> int:
     """The words that stand before the first whole one: they are sent, and prove nothing."""
     return heading_words(passage) + passage.span.start - passage.touched.start
+
+
+def passage_of(documents: Documents, span: Span) -> Passage:
+    """The very words of a span, which is not empty, as a passage without id."""
+    document = documents[span.document]
+    return make_passage(document, "", document.starts[span.start], document.ends[span.end - 1], "")
 
 
 def text_of(documents: Documents, passage: Passage, words: Optional[int] = None) -> str:
@@ -547,6 +553,8 @@ class Ranking:
         self.left = list(accumulate((term.most for term in reversed(self.heaviest)), initial=0.0))[::-1]
         self.sums: Dict[int, float] = {}
         self.taken = 0  # how many of the heaviest are added up in sums; others add at most left[taken]
+        self.finished: Tuple[float, Dict[int, float]] = (float("inf"), {})
+        self.ahead: Dict[int, Optional[List[int]]] = {}
 
     def _take(self) -> None:
         """Add up the next heaviest term; the admitted rows that it alone has so far come in."""
@@ -557,10 +565,13 @@ class Ranking:
 
     def _finish(self, floor: float) -> Dict[int, float]:
         """{row: sum of all its parts} of the rows taken, without those that are found not to reach floor."""
-        sums = self.sums
-        for term, left in zip(self.heaviest[self.taken:], self.left[self.taken:]):
-            sums = {row: total + term.parts.get(row, 0.0) for row, total in sums.items() if total + left >= floor}
-        return sums
+        if floor < self.finished[0]:
+            sums = self.sums
+            for term, left in zip(self.heaviest[self.taken:], self.left[self.taken:]):
+                sums = {row: total + term.parts.get(row, 0.0) for row, total in sums.items()
+                        if total + left >= floor}
+            self.finished = floor, sums
+        return self.finished[1]
 
     def score(self, row: int) -> float:
         """Minus the sum of a row's parts, added up in the query's order."""
@@ -581,9 +592,13 @@ class Ranking:
 
     def before(self, row: int) -> Optional[List[int]]:
         """The matches that come before a row, in no order; None when it is no match."""
-        own = self.score(row)
-        if not own or self.admitted is not None and row not in self.admitted:
-            return None
+        if row not in self.ahead:
+            own = self.score(row)
+            matched = own and (self.admitted is None or row in self.admitted)
+            self.ahead[row] = self._find_ahead(row, own) if matched else None
+        return self.ahead[row]
+
+    def _find_ahead(self, row: int, own: float) -> List[int]:
         lowest, highest = -own * ROUNDING, -own / ROUNDING
         while self.left[self.taken] > lowest:
             self._take()
@@ -736,8 +751,7 @@ def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Tuple[str, int]])
     spans = []
     for name, words in context:
         if name not in by_id:
-            raise AtelierError("passage {} inconnu de cette variante. {}".format(
-                shown(name), suggestion(name, by_id)))
+            raise AtelierError(f"passage {shown(name)} inconnu de cette variante. {suggestion(name, by_id)}")
         spans.append(kept_span(by_id[name], words))
     return spans
 
@@ -768,8 +782,7 @@ def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> 
     found = []
     for span in union(spans):
         if span.document != quote.span.document and span.start < span.end:
-            document = documents[span.document]
-            text = document.text[document.starts[span.start]:document.ends[span.end - 1]]
+            text = text_of(documents, passage_of(documents, span))
             found += [span.document] if any(occurrences(quote.text, fold(text))) else []
     return list(dict.fromkeys(found))
 
@@ -777,8 +790,7 @@ def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
     """What the stages need; of an engine, whose passages are unknown, the quote stands for a passage."""
     document = case.documents[quote.document]
-    touched = touching(sent.cutting, quote) if sent.cutting else [
-        make_passage(document, "", document.starts[quote.start], document.ends[quote.end - 1], "")]
+    touched = touching(sent.cutting, quote) if sent.cutting else [passage_of(case.documents, quote)]
     inside = [passage for passage in touched if not refused_by(sent.filters, owners_of(document, passage))]
     return Lost(quote, missing, sent, case.settings.budget_words,
                 find_refusing(sent.filters, document, quote, touched, inside), inside,
@@ -929,7 +941,7 @@ def find_loss(lost: Lost, stages: Sequence[Stage]) -> Tree:
         if carried is not None:
             missing = [[span.start, span.end] for span in lost.missing]
             return {"stage": stage.id, **({} if stage == STAGES[0] else {"missing": missing}), **carried}
-    raise AssertionError("no stage of loss holds for {}".format(lost.quote))
+    raise AssertionError(f"no stage of loss holds for {lost.quote}")
 
 
 # --- 7. Filters: what of a cutting a question may find --------------------------------------------
@@ -994,47 +1006,6 @@ def owners_of(document: Document, passage: Optional[Passage] = None) -> Sequence
     return (sections_of(document, passage) if passage else document.sections) or [document]
 
 
-class Admission:
-    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
-
-    def __init__(self, documents: Documents, cutting: Cutting):
-        self.known: Dict[str, FrozenSet[str]] = {}
-        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
-        self.passages: Dict[int, List[str]] = {}                        # of each owner
-        self.owners: Dict[str, int] = {}                                # how many each passage has
-        for name, document in documents.items():
-            for owner in owners_of(document):
-                for key, found in owner.metadata.items():
-                    whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
-                    for value in whole + [(kind_of(value), value) for value in values_of(found)]:
-                        self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
-            for passage in cutting.by_document[name]:
-                owners = owners_of(document, passage)
-                self.owners[passage.id] = len(owners)
-                for owner in owners:
-                    self.passages.setdefault(id(owner), []).append(passage.id)
-
-    def meeting(self, key: str, wanted: Any) -> Set[int]:
-        """The owners that meet a condition."""
-        values, met = self.by_value.get(key, {}), []
-        if isinstance(wanted, list):
-            return values.get(("liste", json.dumps(wanted)), set())
-        for operator, bound in operators_of(wanted).items():
-            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
-                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
-            met.append(set().union(*(values.get(value, ()) for value in found)))
-        return set.intersection(*met)
-
-    def admitted(self, filters: Filters) -> FrozenSet[str]:
-        """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
-        name = json.dumps(filters)
-        if name not in self.known:
-            owners = set.intersection(*(self.meeting(*condition) for condition in filters))
-            met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
-            self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
-        return self.known[name]
-
-
 # --- 8. Report: outcomes to the JSON's dict -------------------------------------------------------
 
 def summarize_sets(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome]) -> Tree:
@@ -1072,87 +1043,6 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
                           "max": lengths[-1]} if lengths else None,
         **count_mixed(case.documents, cutting),
     }
-
-
-def curve(needs: Iterable[Optional[int]]) -> List[List[int]]:
-    """[[value, how many of the needs it meets], …], a step a line; what nothing meets (None) is left out."""
-    times = sorted(Counter(need for need in needs if need is not None).items())
-    return [[need, met] for (need, _), met in zip(times, accumulate(number for _, number in times))]
-
-
-def depth_needed(needed: Tree, per_document: Optional[int]) -> Optional[int]:
-    """The top_k that a question needs, whatever the budget; 1 when its own per_document is enough."""
-    deeper = needed["deeper"] or {}
-    if per_document:
-        return 1 if deeper.get("per_document", per_document + 1) <= per_document else None
-    return deeper.get("top_k")
-
-
-def is_held_whole(cutting: Cutting, fact: Fact) -> bool:
-    """Whether some passage of a variant holds one of a fact's quotes whole: what the cutting alone allows."""
-    return any(holds(passage, quote.span) for quote in fact.quotes
-               for passage in touching(cutting, quote.span))
-
-
-def measure_evidence(outcomes: Sequence[Outcome]) -> Dict[str, Optional[float]]:
-    """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in
-    Chroma's evaluation of chunking: over distinct source positions, averaged over questions.  None without.
-    """
-    shares = []
-    for outcome in outcomes:
-        evidence = union([verdict.chosen.quote.span for verdict in outcome.verdicts])
-        sent = union(outcome.spans)
-        both = size(evidence) - size([span for quote in evidence for span in missing_spans(quote, sent)])
-        shares.append((both / size(evidence), both / size(sent) if size(sent) else 0,
-                       both / (size(evidence) + size(sent) - both)))
-    names = ("evidence_recall", "evidence_precision", "evidence_iou")
-    if not shares:
-        return dict.fromkeys(names)
-    return {name: round(sum(values) / len(values), 9) for name, values in zip(names, zip(*shares))}
-
-
-def recall_at(outcomes: Sequence[Outcome], top_k: int) -> Optional[List[float]]:
-    """For k from 1, the mean share of a question's required facts that one hit of rank <= k holds whole.
-
-    Before the budget; k ends at top_k, or at the most hits of a question, after which nothing changes; with
-    per_document all the hits of a question count at every k.  None without question or hits.
-    """
-    if not outcomes or any(outcome.sent.hits is None for outcome in outcomes):
-        return None
-    ranks = [[first_rank(outcome.sent, verdict.fact) for verdict in outcome.verdicts] for outcome in outcomes]
-    last = min(top_k, max(1, *(len(outcome.sent.hits) for outcome in outcomes)))
-    return [round(sum(sum(rank is not None and rank <= k for rank in asked) / len(asked) for asked in ranks)
-                  / len(ranks), 9) for k in range(1, last + 1)]
-
-
-def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
-    """The rank of the first hit that holds a fact whole; 1 for any hit of a question with per_document."""
-    for hit in sent.hits:
-        for quote in fact.quotes:
-            if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span):
-                return 1 if sent.question.per_document else hit.rank
-    return None
-
-
-def count_mixed(documents: Documents, cutting: Optional[Cutting]) -> Tree:
-    """How many passages overlap two sections or more and, for each metadata key of sections, two values."""
-    if not cutting:
-        return {"mixed_passages": None, "mixed_by": None}
-    overlapped = [sections_of(documents[name], passage) for name, passages in cutting.by_document.items()
-                  for passage in passages]
-    mixed = [sections for sections in overlapped if len(sections) > 1]
-    keys = sorted({key for document in documents.values() for section in document.sections
-                   for key, value in section.metadata.items() if value != document.metadata.get(key)})
-    values = {key: [{json.dumps(section.metadata.get(key)) for section in sections} for sections in mixed]
-              for key in keys}
-    return {"mixed_passages": len(mixed),
-            "mixed_by": {key: sum(len(found) > 1 for found in values[key]) for key in keys}}
-
-
-def median(ordered: Sequence[int]) -> Any:
-    """The mean of the two middle values, an integer when whole."""
-    double = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
-    return double / 2 if double % 2 else double // 2
 
 
 def describe_environment() -> Dict[str, str]:
@@ -1261,17 +1151,18 @@ variante                passages     mots contextes    faits     mots       mots
 TABLE_LINE = "{:<23}{:>9}{:>9}{:>10}{:>9}{:>9}{:>11}"
 
 
-def format_table(report: Tree) -> str:
-    """The result table, at most 80 columns wide, ending with a line break."""
+def format_table(report: Tree, questions: Sequence[str] = ()) -> str:
+    """The result table, at most 80 columns wide, ending with a line break; questions (ids) have their whole trip."""
     case, settings = report["case"], report["settings"]
     title = " · ".join(filter(None, ["Atelier " + report["atelier"], case["file"], case["title"]]))
     signature = "Signature : atelier {}, cas {}, top_k {}, budget {}".format(
         report["atelier"], case["sha256"][:12], settings["top_k"], counted(settings["budget_words"], "mot"))
     return "\n".join([
         clip(title), describe_size(case), "", TABLE_HEAD, "-" * 80,
-        *[format_line(variant["id"], variant["summary"]) for variant in report["variants"]], "",
+        *[line for variant in report["variants"] for line in format_lines(variant)], "",
         *format_recall(report["variants"], settings["top_k"]), "",
-        *format_losses(report["variants"]), "",
+        *format_needs(report["variants"], settings["top_k"]),
+        *(format_trips(report, questions) if questions else format_losses(report["variants"])), "",
         *(format_comparisons(report["comparisons"]) if report["comparisons"] else []),
         clip(signature)]) + "\n"
 
@@ -1283,14 +1174,16 @@ def describe_size(case: Tree) -> str:
         counted(case["questions"], "question"), case["answerable_questions"], counted(case["facts"], "fait"))
 
 
-def format_line(name: str, summary: Tree) -> str:
-    """A variant's line of the result table."""
-    unknown = "-"
-    return TABLE_LINE.format(
-        clip(name, 22), summary["passages_indexed"] or unknown, summary["words_indexed"] or unknown,
-        "{complete_contexts}/{answerable_questions}".format(**summary),
-        "{facts_covered}/{facts_required}".format(**summary),
-        summary["words_sent"], summary["redundant_words"])
+def format_lines(variant: Tree) -> Iterator[str]:
+    """A variant's line of the result table, and one for each set of questions."""
+    for name, summary in [(variant["id"], variant["summary"]), *variant.get("by_set", {}).items()]:
+        whole = summary is variant["summary"]
+        passages, words = (summary["passages_indexed"] or "-", summary["words_indexed"] or "-") if whole else ("", "")
+        yield TABLE_LINE.format(
+            clip(name, 22) if whole else "  " + clip(f"lot {name}", 20), passages, words,
+            "{complete_contexts}/{answerable_questions}".format(**summary),
+            "{facts_covered}/{facts_required}".format(**summary),
+            summary["words_sent"], summary["redundant_words"])
 
 
 def format_recall(variants: Sequence[Tree], top_k: int) -> List[str]:
@@ -1311,6 +1204,18 @@ def format_recall(variants: Sequence[Tree], top_k: int) -> List[str]:
     return lines
 
 
+def format_needs(variants: Sequence[Tree], top_k: int) -> List[str]:
+    """The complete contexts that this top_k allows whatever the budget, and the smallest budget that gives them."""
+    lines = ["{:<23}{:>18}{:>20}".format(f"possible à top_k {top_k}", "contextes complets", "budget suffisant")]
+    for variant in variants:
+        summary = variant["summary"]
+        budget, complete = (summary["budget_curve"] or [[None, 0]])[-1]
+        lines.append("{:<23}{:>18}{:>20}".format(
+            clip(variant["id"], 22), f"{complete}/{summary['answerable_questions']}",
+            counted(budget, "mot") if budget else "-"))
+    return [*lines, ""]
+
+
 def format_losses(variants: Sequence[Tree]) -> List[str]:
     """Two lines for each lost proof or, when they are many, a line for each variant and stage."""
     lost = [(variant["id"], question["id"], fact) for variant in variants for question in variant["questions"]
@@ -1319,13 +1224,13 @@ def format_losses(variants: Sequence[Tree]) -> List[str]:
         required = any(variant["summary"]["facts_required"] for variant in variants)
         return ["Aucune preuve perdue." if required else "Aucune preuve exigée."]
     if len(lost) > LISTED_LOSSES:
-        return ["Preuves perdues (une à une dans le rapport : --output FICHIER)"] + [
-            "  {:<22}{:>6}  {}".format(clip(variant["id"], 21), number, STAGE[stage].label)
+        return [clip(f"Preuves perdues (une à une : --question {lost[0][1]}, ou --output FICHIER)")] + [
+            f"  {clip(variant['id'], 21):<22}{number:>6}  {STAGE[stage].label}"
             for variant in variants for stage, number in variant["summary"]["losses"].items()]
     lines = ["Preuves perdues"]
     for variant, question, fact in lost:
-        where = "{} · {} · {}".format(clip(variant, 24), clip(question, 24), fact["id"])
-        why = "{} : {}".format(STAGE[fact["loss"]["stage"]].label, detail_of(fact["loss"]))
+        where = f"{clip(variant, 24)} · {clip(question, 24)} · {fact['id']}"
+        why = f"{STAGE[fact['loss']['stage']].label} : {detail_of(fact['loss'])}"
         lines += ["  " + clip(where, 78), "    " + clip(why, 76)]
     return lines
 
@@ -1335,22 +1240,14 @@ def detail_of(loss: Tree) -> str:
     return STAGE[loss["stage"]].detail.format(**{**loss, **words_of(loss)})
 
 
-def advice_of(loss: Tree) -> str:
-    """What to try next, in French; what the loss carries may change it."""
-    stage, words = STAGE[loss["stage"]], words_of(loss)
-    carried = [advice for sign, advice in stage.special.items()
-               if loss.get(sign) or loss.get("limit") == sign or sign == "near" and words["near"]]
-    return [*carried, stage.advice][0].format(**{**loss, **words})
-
-
 def words_of(loss: Tree) -> Dict[str, str]:
     """The members of a loss that a sentence tells in words."""
     pieces = [(piece["passage"], rank_in_words(piece["rank"])) for piece in loss.get("pieces", ())]
     near = dict.fromkeys("{} / {}".format(*pair) for place in loss.get("places", ()) for pair in place["near"] or ())
     return {
-        "filter": ", ".join("{} = {} (demandé : {})".format(key, plain(sides["found"]), plain(sides["wanted"]))
+        "filter": ", ".join(f"{key} = {plain(sides['found'])} (demandé : {plain(sides['wanted'])})"
                             for key, sides in loss.get("filter", {}).items()),
-        "missing": ", ".join("mots {} à {}".format(start, end - 1) for start, end in loss.get("missing", ())),
+        "missing": ", ".join(f"mots {start} à {end - 1}" for start, end in loss.get("missing", ())),
         "near": ", ".join(near),
         "pieces": " + ".join("{} ({})".format(*piece) for piece in pieces),
         "words_over": counted(loss["words_over"], "mot") if loss.get("words_over") else "des mots",
@@ -1358,7 +1255,7 @@ def words_of(loss: Tree) -> Dict[str, str]:
 
 
 def rank_in_words(rank: Optional[int]) -> str:
-    return "rang {}".format(rank) if rank else "sans rang"
+    return f"rang {rank}" if rank else "sans rang"
 
 
 def plain(value: Any) -> str:
@@ -1381,7 +1278,7 @@ def counted(number: int, noun: str) -> str:
     """`1 mot`, `22 mots`; a noun of several words takes the mark on each: `fait couvert`."""
     if number > 1:
         noun = " ".join(word + ("" if word.endswith(("s", "x")) else "s") for word in noun.split())
-    return "{} {}".format(number, noun)
+    return f"{number} {noun}"
 
 
 def decimal(number: float, digits: int) -> str:
@@ -1389,7 +1286,131 @@ def decimal(number: float, digits: int) -> str:
     return "{:.{}f}".format(number, digits).replace(".", ",")
 
 
-# --- 10. Reading a case: bytes to Case ------------------------------------------------------------
+# --- 10. Beside the path: measures over questions, and what makes it quick ------------------------
+
+def curve(needs: Iterable[Optional[int]]) -> List[List[int]]:
+    """[[value, how many of the needs it meets], …], a step a line; what nothing meets (None) is left out."""
+    times = sorted(Counter(need for need in needs if need is not None).items())
+    return [[need, met] for (need, _), met in zip(times, accumulate(number for _, number in times))]
+
+
+def depth_needed(needed: Tree, per_document: Optional[int]) -> Optional[int]:
+    """The top_k that a question needs, whatever the budget; 1 when its own per_document is enough."""
+    deeper = needed["deeper"] or {}
+    if per_document:
+        return 1 if deeper.get("per_document", per_document + 1) <= per_document else None
+    return deeper.get("top_k")
+
+
+def is_held_whole(cutting: Cutting, fact: Fact) -> bool:
+    """Whether some passage of a variant holds one of a fact's quotes whole: what the cutting alone allows."""
+    return any(holds(passage, quote.span) for quote in fact.quotes
+               for passage in touching(cutting, quote.span))
+
+
+def measure_evidence(outcomes: Sequence[Outcome]) -> Dict[str, Optional[float]]:
+    """Word-level recall, precision and intersection over union of the required quotes and the contexts, as in
+    Chroma's evaluation of chunking: over distinct source positions, averaged over questions.  None without.
+    """
+    shares = []
+    for outcome in outcomes:
+        evidence = union([verdict.chosen.quote.span for verdict in outcome.verdicts])
+        sent = union(outcome.spans)
+        both = size(evidence) - size([span for quote in evidence for span in missing_spans(quote, sent)])
+        shares.append((both / size(evidence), both / size(sent) if size(sent) else 0,
+                       both / (size(evidence) + size(sent) - both)))
+    names = ("evidence_recall", "evidence_precision", "evidence_iou")
+    if not shares:
+        return dict.fromkeys(names)
+    return {name: round(sum(values) / len(values), 9) for name, values in zip(names, zip(*shares))}
+
+
+def recall_at(outcomes: Sequence[Outcome], top_k: int) -> Optional[List[float]]:
+    """For k from 1, the mean share of a question's required facts that one hit of rank <= k holds whole.
+
+    Before the budget; k ends at top_k, or at the most hits of a question, after which nothing changes; with
+    per_document all the hits of a question count at every k.  None without question or hits.
+    """
+    if not outcomes or any(outcome.sent.hits is None for outcome in outcomes):
+        return None
+    ranks = [[first_rank(outcome.sent, verdict.fact) for verdict in outcome.verdicts] for outcome in outcomes]
+    last = min(top_k, max(1, *(len(outcome.sent.hits) for outcome in outcomes)))
+    return [round(sum(sum(rank is not None and rank <= k for rank in asked) / len(asked) for asked in ranks)
+                  / len(ranks), 9) for k in range(1, last + 1)]
+
+
+def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
+    """The rank of the first hit that holds a fact whole; 1 for any hit of a question with per_document."""
+    for hit in sent.hits:
+        for quote in fact.quotes:
+            if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span):
+                return 1 if sent.question.per_document else hit.rank
+    return None
+
+
+def count_mixed(documents: Documents, cutting: Optional[Cutting]) -> Tree:
+    """How many passages overlap two sections or more and, for each metadata key of sections, two values."""
+    if not cutting:
+        return {"mixed_passages": None, "mixed_by": None}
+    overlapped = [sections_of(documents[name], passage) for name, passages in cutting.by_document.items()
+                  for passage in passages]
+    mixed = [sections for sections in overlapped if len(sections) > 1]
+    keys = sorted({key for document in documents.values() for section in document.sections
+                   for key, value in section.metadata.items() if value != document.metadata.get(key)})
+    values = {key: [{json.dumps(section.metadata.get(key)) for section in sections} for sections in mixed]
+              for key in keys}
+    return {"mixed_passages": len(mixed),
+            "mixed_by": {key: sum(len(found) > 1 for found in values[key]) for key in keys}}
+
+
+def median(ordered: Sequence[int]) -> Any:
+    """The mean of the two middle values, an integer when whole."""
+    double = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
+    return double / 2 if double % 2 else double // 2
+
+
+class Admission:
+    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
+
+    def __init__(self, documents: Documents, cutting: Optional[Cutting]):
+        self.known: Dict[str, FrozenSet[str]] = {}
+        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
+        self.passages: Dict[int, List[str]] = {}                        # of each owner
+        self.owners: Dict[str, int] = {}                                # how many each passage has
+        for name, document in documents.items():
+            for owner in owners_of(document):
+                for key, found in owner.metadata.items():
+                    whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
+                    for value in whole + [(kind_of(value), value) for value in values_of(found)]:
+                        self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
+            for passage in cutting.by_document[name] if cutting else ():
+                owners = owners_of(document, passage)
+                self.owners[passage.id] = len(owners)
+                for owner in owners:
+                    self.passages.setdefault(id(owner), []).append(passage.id)
+
+    def meeting(self, key: str, wanted: Any) -> Set[int]:
+        """The owners that meet a condition."""
+        values, met = self.by_value.get(key, {}), []
+        if isinstance(wanted, list):
+            return values.get(("liste", json.dumps(wanted)), set())
+        for operator, bound in operators_of(wanted).items():
+            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
+                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
+            met.append(set().union(*(values.get(value, ()) for value in found)))
+        return set.intersection(*met)
+
+    def admitted(self, filters: Filters) -> FrozenSet[str]:
+        """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
+        name = json.dumps(filters)
+        if name not in self.known:
+            owners = set.intersection(*(self.meeting(*condition) for condition in filters))
+            met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
+            self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
+        return self.known[name]
+
+
+# --- 11. Reading a case: bytes to Case ------------------------------------------------------------
 # Shape first (JSON, keys, types), then meaning (ids, references, quotes); all the faults of a file are told.
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
@@ -1420,8 +1441,7 @@ class Faults:
         sentences = [sentence + (" " + suggestion(*meant) if meant else "")
                      for sentence, meant in islice(self.told.items(), LISTED_FAULTS)]
         if len(self.told) > LISTED_FAULTS:
-            sentences.append("{} : et {}.".format(
-                self.file, counted(len(self.told) - LISTED_FAULTS, "autre faute")))
+            sentences.append(f"{self.file} : et {counted(len(self.told) - LISTED_FAULTS, 'autre faute')}.")
         if sentences:
             raise AtelierError(*sentences)
 
@@ -1441,8 +1461,14 @@ class Found(dict):
     given: Iterable[str] = ()
 
 
+BINARIES = ((b"%PDF", "un PDF"), (b"PK\x03\x04", "un .docx ou une archive"), (b"\xd0\xcf\x11\xe0", "un .doc"))
+
+
 def decode(data: bytes) -> str:
     """UTF-8 text, without its BOM; AtelierError (a sentence without file) names the first bad byte."""
+    for beginning, kind in BINARIES:
+        if data.startswith(beginning):
+            raise AtelierError(f"c'est {kind} ; extrayez-en le texte, et enregistrez-le en UTF-8.")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -1463,13 +1489,13 @@ def read_members(pairs: Filters) -> Tree:
 
 def read_integer(digits: str) -> Any:
     if len(digits) > MAX_DIGITS:
-        return Unreadable("entier démesuré ({} chiffres)".format(len(digits)))
+        return Unreadable(f"entier démesuré ({len(digits)} chiffres)")
     return int(digits)
 
 
 def read_float(digits: str) -> Any:
     number = float(digits)
-    return number if abs(number) != float("inf") else Unreadable("nombre démesuré ({})".format(digits[:20]))
+    return number if abs(number) != float("inf") else Unreadable(f"nombre démesuré ({digits[:20]})")
 
 
 def parse_json(text: str) -> Any:
@@ -1480,7 +1506,7 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer,
                           parse_float=read_float, parse_constant=lambda name: Unreadable(
-                              "{} n'est pas un nombre JSON".format(name)))
+                              f"{name} n'est pas un nombre JSON"))
     except RecursionError:
         raise AtelierError("imbrication démesurée de listes ou d'objets ; "
                            "le format n'en demande que cinq niveaux.") from None
@@ -1498,18 +1524,17 @@ def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
         elif isinstance(value, str):
             check_characters(value, place, faults)
         elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
-            faults.add("", "plus de {} niveaux d'imbrication ; le format n'en demande que cinq.".format(
-                MAX_DEPTH))
+            faults.add("", f"plus de {MAX_DEPTH} niveaux d'imbrication ; le format n'en demande que cinq.")
         elif isinstance(value, dict):
             for name in getattr(value, "names", ()):
-                faults.add(place, "la clé {} est donnée deux fois ; gardez-en une.".format(shown(name)))
+                faults.add(place, f"la clé {shown(name)} est donnée deux fois ; gardez-en une.")
             for name in value:
                 check_characters(name, place, faults)
             stack += [(place + joint + name, ".", item, depth + 1)
                       for name, item in reversed(list(value.items()))]
         elif isinstance(value, list):
             joint = joint.replace(".", "")
-            stack += [("{}{}[{}]".format(place, joint, number), ".", value[number], depth + 1)
+            stack += [(f"{place}{joint}[{number}]", ".", value[number], depth + 1)
                       for number in reversed(range(len(value)))]
 
 
@@ -1521,8 +1546,7 @@ def check_characters(text: str, place: str, faults: Faults) -> None:
         what = "moitié de paire UTF-16 isolée" if code >= 0xD800 else "caractère de contrôle"
         mend = ("le texte semble mal décodé, réenregistrez-le en UTF-8" if 0x80 <= code < 0xA0
                 else "supprimez ce caractère")
-        faults.add(place, "{} U+{:04X} au caractère {} (compté depuis 0) ; {}.".format(
-            what, code, match.start(), mend))
+        faults.add(place, f"{what} U+{code:04X} au caractère {match.start()} (compté depuis 0) ; {mend}.")
 
 
 # One table of what files may hold, and one walker.  A shape lists the members of an object, `name:kind`, or
@@ -1576,8 +1600,9 @@ SHAPES = {
     "variant": "id!filled unit!filled question_filters:flag *:any",
     "document": "id!filled title:text text:filled file:filled sections:[section] structure:filled *:metadata",
     "section": "title:text text!filled *:metadata",
-    "fact": "id!filled document:filled quote:filled start:position any_of:[quote]",
-    "quote": "document!filled quote!filled start:position",
+    "fact": "id!filled document:filled quote:filled start:position start_char:position "
+            "any_of:[quote]",
+    "quote": "document!filled quote!filled start:position start_char:position",
     "question": "id!filled text!filled answerable:flag required_facts:texts filters:filters per_document:count "
                 "set:filled",
     "register": "passages:[source] context:texts context_from:context_from claims![claim]",
@@ -1624,9 +1649,9 @@ def sound(value: Any, kind: str, place: str, faults: Faults) -> Any:
     if not test(value):
         if plain == "texts" and isinstance(value, list):
             for number, item in enumerate(value):
-                sound(item, "text", "{}[{}]".format(place, number), faults)
+                sound(item, "text", f"{place}[{number}]", faults)
         else:
-            faults.add(place, "attendu : {} ; trouvé : {}.".format(expected, shown(value)))
+            faults.add(place, f"attendu : {expected} ; trouvé : {shown(value)}.")
         return UNSOUND
     if plain == "list" and kind != plain:
         return sound_items(value, kind[1:-1], place, faults)
@@ -1637,11 +1662,11 @@ def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> 
     """The items of a list that are of a kind; an id that is already taken is told."""
     found, taken = [], {}
     for number, value in enumerate(items):
-        item = sound(value, kind, "{}[{}]".format(place, number), faults)
+        item = sound(value, kind, f"{place}[{number}]", faults)
         if item is UNSOUND:
             continue
         found.append(item)
-        if isinstance(item, Found) and "id" in item:
+        if "id" in members_of(SHAPES.get(kind, "")) and "id" in item:
             first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), item.place)
             if first != item.place:
                 faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; "
@@ -1672,7 +1697,7 @@ def sound_members(value: Tree, shape: str, place: str, faults: Faults) -> Found:
             found[name] = item
     for name, (_, required) in members.items():
         if required and name not in value:
-            faults.add(place, "la clé {} manque ; ajoutez-la.".format(shown(name)))
+            faults.add(place, f"la clé {shown(name)} manque ; ajoutez-la.")
     return found
 
 
@@ -1726,7 +1751,7 @@ def read_variants(case: Found, documents: Documents, faults: Faults) -> Tuple[Va
         unit = item.get("unit")
         if unit not in UNITS:
             if unit:
-                faults.add(item.place + ".unit", "unité {} inconnue.".format(shown(unit)), unit, UNITS)
+                faults.add(item.place + ".unit", f"unité {shown(unit)} inconnue.", unit, UNITS)
             continue
         own = sound_members(other_members(item, "variant"), UNITS[unit].shape, item.place, faults)
         parameters = {name: own.get(name, UNITS[unit].defaults.get(name)) for name in members_of(UNITS[unit].shape)}
@@ -1783,7 +1808,7 @@ def read_filters(given: Tree, place: str, columns: Columns,
     """
     filters = {}
     for key, wanted in given.items():
-        where = "{}.{}".format(place, key)
+        where = f"{place}.{key}"
         if isinstance(wanted, dict) and wanted != sound_members(wanted, SHAPES["operators"], where, faults):
             continue
         problem = find_unlike(wanted, columns[key]) if columns and key in columns else ""
@@ -1869,7 +1894,7 @@ def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Opti
     """A document given as `text` or `file`, with the sections of its structure; None when it is not sound."""
     where, text, structure = item.place + ".text", item.get("text", ""), item.get("structure")
     if "file" in item:
-        where = "{}.file ({})".format(item.place, item["file"])
+        where = f"{item.place}.file ({item['file']})"
         try:
             text = decode(read(item["file"]))
         except AtelierError as error:
@@ -1881,7 +1906,7 @@ def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Opti
     if not text.strip():
         return None
     if structure and structure not in STRUCTURES:
-        faults.add(item.place + ".structure", "structure {} inconnue.".format(shown(structure)), structure,
+        faults.add(item.place + ".structure", f"structure {shown(structure)} inconnue.", structure,
                    STRUCTURES)
         return None
     try:
@@ -1903,13 +1928,13 @@ def read_facts(case: Found, documents: Documents, faults: Faults) -> Dict[str, O
     texts = FoldedTexts(documents)
     for item in case.get("facts", ()):
         several = "any_of" in item.given
-        if several and {"document", "quote", "start"} & item.given:
+        if several and {"document", "quote", "start", "start_char"} & item.given:
             faults.add(item.place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
         if item.get("any_of") == []:
             faults.add(item.place + ".any_of", "liste vide ; donnez au moins une citation.")
         for name in () if several else ("document", "quote"):
             if name not in item.given:
-                faults.add(item.place, "la clé {} manque ; ajoutez-la.".format(shown(name)))
+                faults.add(item.place, f"la clé {shown(name)} manque ; ajoutez-la.")
         parts = item.get("any_of", ()) if several else [item]
         quotes = [read_quote(part, documents, texts, faults) for part in parts]
         if "id" in item:
@@ -1923,12 +1948,16 @@ def read_quote(item: Found, documents: Documents, texts: FoldedTexts,
     """A quote with its one place in its document; None, and a fault, when it has none."""
     name, quote = item.get("document"), item.get("quote")
     if name is not None and documents and name not in documents:
-        faults.add(item.place + ".document", "document {} inconnu.".format(shown(name)), name, documents)
-    elif quote and documents.get(name):
+        faults.add(item.place + ".document", f"document {shown(name)} inconnu.", name, documents)
+    elif {"start", "start_char"} <= set(item):
+        faults.add(item.place, "« start » compte des mots, « start_char » des caractères ; "
+                               "gardez l'un des deux.")
+    elif quote and documents.get(name) and {"start", "start_char"} & item.given <= set(item):
         try:
-            return Quote(quote, Span(name, *choose_place(quote, item.get("start"), name, texts)))
+            place = choose_place(quote, item.get("start"), name, texts, item.get("start_char"))
+            return Quote(quote, Span(name, *place))
         except AtelierError as error:
-            faults.add(item.place + ".quote", "{} {}".format(shown(quote), error))
+            faults.add(item.place + ".quote", f"{shown(quote)} {error}")
     return None
 
 
@@ -1940,11 +1969,11 @@ def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Co
         required, answerable = item.get("required_facts", []), item.get("answerable", True)
         times = Counter(required)
         for number, name in enumerate(required):
-            where = "{}.required_facts[{}]".format(item.place, number)
+            where = f"{item.place}.required_facts[{number}]"
             if "facts" in case and name not in facts:
-                faults.add(where, "fait {} inconnu.".format(shown(name)), name, facts)
+                faults.add(where, f"fait {shown(name)} inconnu.", name, facts)
             elif times[name] > 1 and name in required[:number]:
-                faults.add(where, "fait {} exigé deux fois ; ôtez-en un.".format(shown(name)))
+                faults.add(where, f"fait {shown(name)} exigé deux fois ; ôtez-en un.")
         if any(name in item.given and name not in item for name in ("answerable", "required_facts")):
             pass  # a type is wrong: what it means is unknown
         elif answerable and not required:
@@ -1961,17 +1990,41 @@ def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Co
 
 
 LISTED_PLACES = 10       # of an ambiguous quote
+NUMBER_GOES_ON = r"""    # around a limit that cuts a number in two
+    (?<=\d)[.,'/-]\d | (?<=\d[.,'/-])\d                                       # 2,5   1.500   1/3   1234-5
+    | (?<=\d)(?<!\d{4})[ ]\d{3}(?!\d) | (?<=\d[ ])(?<!\d{4}[ ])\d{3}(?!\d)    # 1 140
+    | (?<=[-−])(?<!\w[-−])\d                                                  # -5, but not A-5"""
 
 
-class Folded(namedtuple("Folded", "text starts")):
-    """A text whose runs of white space are one space; word i begins at character starts[i]."""
+class Folded(namedtuple("Folded", "text starts paragraphs")):
+    """A text as quotes are sought in it: composed, with one space between words.
+
+    Word i begins at character starts[i]; paragraphs are the characters at which one begins.
+    """
     __slots__ = ()
 
 
+def compose(text: str) -> str:
+    """A text in NFC, with straight apostrophes; its words are the text's own, one for one."""
+    return re.sub("[’ʼ]", "'", unicodedata.normalize("NFC", text))
+
+
+def fold_text(text: str) -> str:
+    """A text composed, with one space between its words."""
+    return " ".join(compose(text).split())
+
+
 def fold(text: str) -> Folded:
-    """A text with one space between its words."""
-    words = text.split()
-    return Folded(" ".join(words), array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]])))
+    """A text composed, with one space between its words, and where each begins."""
+    words, firsts = [], []
+    for paragraph in PARAGRAPH_BREAK.split(compose(text)):
+        firsts.append(len(words))
+        words += paragraph.split()
+    starts = array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]]))
+    return Folded(" ".join(words), starts, frozenset(starts[first] for first in firsts if first < len(words)))
+
+
+fold_document = lru_cache(maxsize=64)(fold)  # made once for the facts and the engines of a run
 
 
 class FoldedTexts(dict):
@@ -1982,8 +2035,38 @@ class FoldedTexts(dict):
         self.documents = documents
 
     def __missing__(self, name: str) -> Folded:
-        self[name] = fold(self.documents[name].text)
+        self[name] = fold_document(self.documents[name].text)
         return self[name]
+
+
+def characters_of(folded: Folded, document: Document, start: int, end: int) -> Tuple[int, int]:
+    """The (start, end) characters of a document where its folded text has characters start to end - 1."""
+    limits = []
+    for at, inside in ((start, start), (end, end - 1)):
+        word = bisect_right(folded.starts, inside) - 1
+        written = document.text[document.starts[word]:document.ends[word]]
+        limits.append(document.starts[word] + uncomposed(written, at - folded.starts[word]))
+    return limits[0], limits[1]
+
+
+def uncomposed(word: str, length: int) -> int:
+    """How many characters of a word the first `length` ones of its composed form come from."""
+    if unicodedata.is_normalized("NFC", word):
+        return length
+    low, high = 0, len(word)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if len(compose(word[:middle])) <= length else (low, middle - 1)
+    return low
+
+
+def folded_character(folded: Folded, document: Document, at: int) -> int:
+    """Where the folded text of a document has its character at, or the next one when that is a blank."""
+    word = bisect_right(document.ends, at)
+    if word == len(document.ends):
+        return len(folded.text)
+    first = document.starts[word]
+    return folded.starts[word] + len(compose(document.text[first:max(first, at)]))
 
 
 def is_mark(character: str) -> bool:
@@ -1991,8 +2074,9 @@ def is_mark(character: str) -> bool:
     return unicodedata.category(character)[0] == "M"
 
 
-def cuts_a_word(text: str, at: int) -> bool:
-    """Whether the limit before character at falls inside a word or a number."""
+def cuts_a_word(folded: Folded, at: int) -> bool:
+    """Whether the limit before character at falls inside a word, or a number of one paragraph."""
+    text = folded.text
     if not 0 < at < len(text):
         return False
     if is_mark(text[at]):
@@ -2000,51 +2084,78 @@ def cuts_a_word(text: str, at: int) -> bool:
     base = at - 1
     while base and is_mark(text[base]):
         base -= 1
-    left, right = text[max(0, at - 2):at], text[at:at + 2]
-    return bool(text[base].isalnum() and right[0].isalnum()
-                or re.fullmatch(r"\d[.,]", left) and right[0].isdigit()
-                or left[-1].isdigit() and re.fullmatch(r"[.,]\d", right))
+    if text[base].isalnum() and text[at].isalnum():
+        return True
+    return bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)) and not {at, at + 1} & folded.paragraphs
 
 
-def occurrences(quote: str, folded: Folded, first: int = 0) -> Iterator[Tuple[int, int]]:
-    """The (start, end) words that each whole occurrence of a quote touches, from word first on.
-
-    Occurrences inside one and the same word touch the same place: it is given once.
-    """
-    needle, last = " ".join(quote.split()), None
-    at = folded.text.find(needle, folded.starts[first]) if first < len(folded.starts) else -1
+def find_whole(quote: str, folded: Folded, at: int = 0) -> Iterator[Tuple[int, int]]:
+    """The (start, end) characters of each whole occurrence of a quote in a folded text, from one on."""
+    needle = fold_text(quote)
+    at = folded.text.find(needle, at)
     while at >= 0:
-        if not (cuts_a_word(folded.text, at) or cuts_a_word(folded.text, at + len(needle))):
-            place = bisect_right(folded.starts, at) - 1, bisect_left(folded.starts, at + len(needle))
-            if place != last:
-                yield place
-            last = place
+        if not (cuts_a_word(folded, at) or cuts_a_word(folded, at + len(needle))):
+            yield at, at + len(needle)
         at = folded.text.find(needle, at + 1)
 
 
-def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts) -> Tuple[int, int]:
-    """The (start, end) words of a quote in a document; AtelierError tells why it has no place, or which it may have."""
-    here = texts[name]
+def touched_words(folded: Folded, start: int, end: int) -> Tuple[int, int]:
+    """The (start, end) words that characters start to end - 1 of a folded text touch."""
+    return bisect_right(folded.starts, start) - 1, bisect_left(folded.starts, end)
+
+
+def occurrences(quote: str, folded: Folded) -> Iterator[Tuple[int, int]]:
+    """The (start, end) words that each whole occurrence of a quote touches; those inside one word are one."""
+    places = (touched_words(folded, *characters) for characters in find_whole(quote, folded))
+    return (place for place, _ in groupby(places))
+
+
+def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts,
+                 start_char: Optional[int] = None) -> Tuple[int, int]:
+    """The (start, end) words of a quote in a document: its one occurrence, or the one that is told.
+
+    start is the position of its first word, start_char that of its first character in the document's text.
+    Raises AtelierError, which tells why it has no place, or which it may have.
+    """
+    here, document = texts[name], texts.documents[name]
+    if start is not None or start_char is not None:
+        low = len(here.text) if start_char is None else folded_character(here, document, start_char)
+        low, high = [*here.starts[start:start + 2], low, low][:2] if start_char is None else (low, low + 1)
+        chosen = next(find_whole(quote, here, low), None)
+        if chosen and chosen[0] < high:
+            return touched_words(here, *chosen)
+    places = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
+    if not places:
+        raise AtelierError(explain_elsewhere(quote, name, texts))
+    words = listed([str(first) for first, _ in places])
+    if start_char is not None:
+        characters = (characters_of(here, document, *found)[0] for found in find_whole(quote, here))
+        raise AtelierError("ne commence pas au caractère {} de {} ; « start_char » peut valoir : {}.".format(
+            start_char, shown(name), listed([str(at) for at in islice(characters, LISTED_PLACES + 1)])))
     if start is not None:
-        chosen = next(occurrences(quote, here, start), None)
-        if chosen and chosen[0] == start:
-            return chosen
-    found = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
-    if len(found) == 1 and start is None:
-        return found[0]
-    places = ", ".join(str(begin) for begin, _ in found[:LISTED_PLACES]) + (", …" if len(found) > LISTED_PLACES else "")
-    if not found:
-        others = [shown(other) for other, document in texts.documents.items() if document and any(occurrences(quote, texts[other]))]
-        if others:
-            raise AtelierError("n'est pas dans {}, mais dans {} ; corrigez « document ».".format(shown(name), ", ".join(others)))
-        raise AtelierError("n'est pas dans {}. {}".format(shown(name), explain_absence(quote, here)))
-    if start is None:
-        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple \"start\": {}.".format(
-            shown(name), places, found[0][0]))
-    raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(start, shown(name), places))
+        raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(
+            start, shown(name), words))
+    if len(places) > 1:
+        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple "
+                           "\"start\": {}.".format(shown(name), words, places[0][0]))
+    return places[0]
 
 
-# --- 11. Structures: contracts and Markdown to sections -------------------------------------------
+def listed(places: Sequence[str]) -> str:
+    """The first of the places where a quote is."""
+    return ", ".join(places[:LISTED_PLACES]) + (", …" if len(places) > LISTED_PLACES else "")
+
+
+def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
+    """Where a quote is that its own document lacks: in others, or nearly in it."""
+    others = [shown(other) for other, document in texts.documents.items()
+              if document and any(occurrences(quote, texts[other]))]
+    if others:
+        return f"n'est pas dans {shown(name)}, mais dans {listed(others)} ; corrigez « document »."
+    return f"n'est pas dans {shown(name)}. {explain_absence(quote, texts[name])}"
+
+
+# --- 12. Structures: contracts and Markdown to sections -------------------------------------------
 
 # A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file) tells
 # what is missing.
@@ -2177,12 +2288,12 @@ def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List
 STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 
 
-# --- 12. Explanations: what is wrong with a value, a JSON text, a quote, positions, a file --------
+# --- 13. Explanations: what is wrong with a value, a JSON text, a quote, positions, a file --------
 
 def shown(value: Any) -> str:
     """A value as a sentence quotes it: on one line, at most 80 characters."""
     if isinstance(value, str):
-        return "« {} »".format(clip(value)) if value.strip() else "un texte vide"
+        return f"« {clip(reveal(value))} »" if value.strip() else "un texte vide"
     if isinstance(value, Unreadable):
         return "une valeur illisible"
     if isinstance(value, dict) or isinstance(value, list) and any(
@@ -2193,8 +2304,8 @@ def shown(value: Any) -> str:
 
 def some(names: Iterable[str], most: int = 5) -> str:
     """`a, b, c, d, e, …`: the first names of a list."""
-    listed = list(names)
-    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
+    first = list(islice(names, most + 1))
+    return ", ".join(first[:most]) + (", …" if len(first) > most else "")
 
 
 def suggestion(value: str, known: Iterable[str]) -> str:
@@ -2204,8 +2315,8 @@ def suggestion(value: str, known: Iterable[str]) -> str:
     alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # the rest is slow
     near = get_close_matches(value, alike, 1)
     if near:
-        return "Vouliez-vous dire {} ?".format(shown(near[0]))
-    return "Possibles : {}.".format(some(names, 12)) if names else "Rien n'est admis ici."
+        return f"Vouliez-vous dire {shown(near[0])} ?"
+    return f"Possibles : {some(names, 12)}." if names else "Rien n'est admis ici."
 
 
 JSON_MESSAGES = (  # the beginnings of the standard parser's messages
@@ -2233,29 +2344,46 @@ def explain_json(error: json.JSONDecodeError) -> str:
     return "ligne {}, colonne {} : JSON invalide : {}.".format(line, position - error.doc.rfind("\n", 0, position), problem)
 
 
-INVISIBLE = {  # they split FTS5's words but not str.split()'s
-    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
-    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
-    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets",
-}
+HIDDEN = (r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+          r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]")  # whatever no screen shows
 # What a keyboard or a converter changes unseen: the French name of the difference, and what erases it,
 # from the slightest to the strongest; the strongest are given up first when looking for the culprits.
 ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
-    ("forme Unicode, NFC ou NFD", lambda text: unicodedata.normalize("NFC", text)),
-    ("caractère invisible", lambda text: re.sub("[{}]".format("".join(INVISIBLE)), "", text)),
-    ("apostrophe, ' ou ’", lambda text: re.sub("[’‘ʼ′`´]", "'", text)),
+    ("caractère invisible", lambda text: re.sub(HIDDEN, "", text)),
+    ("apostrophe", lambda text: re.sub("[‘′`´]", "'", text)),
     ("guillemets", lambda text: re.sub("[\"«»“”„]", "", text)),
-    ("tiret", lambda text: re.sub("[{}]".format(DASHES), "-", text)),
+    ("tiret", lambda text: re.sub(f"[{DASHES}]", "-", text)),
     ("points de suspension, … ou ...", lambda text: text.replace("…", "...")),
     ("ponctuation", lambda text: re.sub(r"[.,;:!?()\[\]]", "", text)),
-    ("ligature", lambda text: unicodedata.normalize("NFKC", text).replace("œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
+    ("ligature ou variante de caractère", lambda text: unicodedata.normalize("NFKC", text).replace(
+        "œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
     ("majuscules", str.casefold),
     ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
     ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
 )
+SHOWN_BEFORE = 40     # characters of a long text before what a message points at
 COMPARED_WORDS = 200  # of a long absent quote, around its first fault
 VOTES = 2_000         # places of an absent quote's rarer words that are looked at
-NEAREST = 5           # stretches with as many of them that are compared
+NEAREST = 5           # stretches with as many of them, that are compared
+
+
+def reveal(text: str) -> str:
+    """A text with what no screen shows named, `mo[trait d'union conditionnel U+00AD]is`."""
+    return re.sub(HIDDEN, lambda match: "[{} U+{:04X}]".format(
+        INVISIBLE.get(match.group(), "caractère invisible"), ord(match.group())), text)
+
+
+def shown_around(text: str, at: int) -> str:
+    """A text as a message quotes it, clipped when long to what stands around character at."""
+    text, at = reveal(text), len(reveal(text[:at]))
+    clipped = "…" + text[at - SHOWN_BEFORE:] if len(text) > 80 and at > SHOWN_BEFORE else text
+    return f"« {clip(clipped)} »"
+
+
+def shown_apart(*texts: str) -> List[str]:
+    """Two texts as a message compares them: what differs is seen."""
+    common = len(os.path.commonprefix(texts))
+    return [shown_around(text, common) for text in texts]
 
 
 def erase(text: str, without: Sequence[str] = ()) -> str:
@@ -2272,7 +2400,7 @@ def erase_words(words: Sequence[str]) -> List[str]:
 
 
 class Erased(namedtuple("Erased", "words places joined ends")):
-    """The words of a text, erased; the places of each; all of them joined, where word i ends at character ends[i]."""
+    """The words of a text, erased; {word: its places}; all of them joined, where word i ends at ends[i]."""
     __slots__ = ()
 
 
@@ -2290,28 +2418,37 @@ def index_words(text: str) -> Erased:
 
 def explain_absence(quote: str, folded: Folded) -> str:
     """The nearest text of a document to a quote that is not in it, and what differs."""
-    sought = quote.split()
-    at = folded.text.find(" ".join(sought))
+    needle, step = fold_text(quote), COMPARED_WORDS // 2
+    at, sought = folded.text.find(needle), needle.split(" ")
     if at >= 0:
-        first = bisect_right(folded.starts, at) - 1
-        return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
-            shown(" ".join(words_between(folded, first, first + len(sought)))))
-    pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", " ".join(sought))) if piece]
-    if len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
+        return explain_part(folded, at, at + len(needle))
+    stretches = (sought[first:first + COMPARED_WORDS] for first in range(0, max(1, len(sought) - step), step))
+    sought = next((stretch for stretch in stretches if " ".join(stretch) not in folded.text), [])
+    pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", needle)) if piece]
+    if not sought or len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
         return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
-    first, last, window = focus(sought, folded)
-    start, end = window or find_nearest(erase_words(sought[first:last]), index_words(folded.text))
+    start, end = find_nearest(erase_words(sought), index_words(folded.text))
     if start == end:
         return "Aucun de ses mots n'y figure : est-ce le bon document ?"
     words = words_between(folded, start, end)
-    pairs, differences = align(words, sought[first:last]), []
-    for a, b, c, d in pairs:
-        one, other = " ".join(words[a:b]), " ".join(sought[first + c:first + d])
-        one = without_surroundings(one, other, first + c == 0, first + d == len(sought))
-        differences += [(one, other)] if one != other else []
+    begin, end, differences = compare(words, sought)
+    nearest, before = " ".join(words[begin:end]), " ".join(words[begin:differences[0][0]])
+    at = max(len(before), len(os.path.commonprefix([nearest, " ".join(sought)])))
     return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}{}. Recopiez le texte.".format(
-        start + pairs[0][0], shown(" ".join(words[pairs[0][0]:pairs[-1][1]])),
-        ", ".join(tell_difference(*difference) for difference in differences[:3]), ", …" if len(differences) > 3 else "")
+        start + begin, shown_around(nearest, at),
+        ", ".join(tell_difference(*texts) for _, *texts in differences[:3]), ", …" if differences[3:] else "")
+
+
+def explain_part(folded: Folded, start: int, end: int) -> str:
+    """Which words or number of a text hold characters start to end - 1, and more."""
+    first, last = touched_words(folded, start, end)
+    while cuts_a_word(folded, folded.starts[first]):
+        first -= 1
+    while last < len(folded.starts) and cuts_a_word(folded, folded.starts[last]):
+        last += 1
+    cut = start if cuts_a_word(folded, start) else end
+    return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
+        shown_around(" ".join(words_between(folded, first, last)), cut - folded.starts[first]))
 
 
 def words_between(folded: Folded, start: int, end: int) -> List[str]:
@@ -2319,105 +2456,113 @@ def words_between(folded: Folded, start: int, end: int) -> List[str]:
     return folded.text[folded.starts[start]:folded.starts[end] if end < len(folded.starts) else None].split()
 
 
-def focus(sought: Sequence[str], folded: Folded) -> Tuple[int, int, Optional[Tuple[int, int]]]:
-    """(first, last) words of a quote to be compared, and the (start, end) words of a text where a long one breaks off."""
-    held, beyond = 0, len(sought)  # the text holds the first `held` words in a row, not the first `beyond` ones
-    while beyond > COMPARED_WORDS and held + 1 < beyond:
-        middle = (held + beyond) // 2
-        held, beyond = (middle, beyond) if " ".join(sought[:middle]) in folded.text else (held, middle)
-    first = max(0, held - COMPARED_WORDS // 2)
-    if not first:
-        return 0, min(len(sought), COMPARED_WORDS), None
-    start = bisect_right(folded.starts, folded.text.find(" ".join(sought[:held]))) - 1 + first
-    return first, first + COMPARED_WORDS, (start, start + COMPARED_WORDS * 5 // 4)
-
-
 def find_nearest(bare: Sequence[str], text: Erased) -> Tuple[int, int]:
-    """(start, end) words of the nearest stretch of a text to erased words of a quote; (0, 0) when it has none of them.
+    """(start, end) words of the stretch of a text that is nearest to erased words; (0, 0) when it has none.
 
-    The stretch is the quote but for its spaces, or has most of its rarer words, then the longest run of its words.
+    It is these but for the spaces; else it has most of the rarer ones, then the longest run of them.
     """
     from difflib import SequenceMatcher
-    joined = "".join(bare)
-    at = text.joined.find(joined) if any(map(str.isalnum, joined)) else -1
-    start, end = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined)) + 1
-    stretches = find_stretches(bare, text)
-    if at >= 0 and (not stretches or text.ends[end - 1] == at + len(joined) and at in (0, text.ends[start - 1])):
-        return start, end
-    room, matcher, best = len(bare) * 5 // 4 + 3, SequenceMatcher(None, "", bare, autojunk=False), (0, 0, 0)
-    for low, high in stretches:
-        start = max(0, high - room)
-        matcher.set_seq1(text.words[start:low + room])
+    room, joined = len(bare) * 5 // 4 + 3, "".join(bare)  # room for words added or left out
+    starts = vote(bare, text, room)
+    at = text.joined.find(joined) if has_letters(joined) else -1
+    if at >= 0:
+        first, last = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined))
+        if not starts or text.ends[first] - len(text.words[first]) == at == text.ends[last] - len(joined):
+            return first, last + 1
+    matcher, longest, nearest = SequenceMatcher(None, "", bare, autojunk=False), 0, (0, 0)
+    for start in starts:
+        matcher.set_seq1(text.words[start:start + 2 * room])
         run = matcher.find_longest_match(0, len(matcher.a), 0, len(bare))
-        at = start + run.a - run.b
-        best = max(best, (run.size, max(0, at - 2), at + room), key=lambda found: found[0])  # room for words added or left out
-    return best[1:]
+        if run.size > longest:
+            begin = start + run.a - run.b
+            longest, nearest = run.size, (max(0, begin - 2), begin + room)
+    return nearest
 
 
-def find_stretches(bare: Sequence[str], text: Erased) -> List[Tuple[int, int]]:
-    """(first, last) words of the first few stretches that have most of the rarer words of a quote, weighed in bits."""
-    known = sorted((len(text.places[word]), word) for word in set(bare) if word in text.places and any(map(str.isalnum, word)))
-    bits = {word: (len(text.words) // times).bit_length() for (times, word), before in zip(known, accumulate(
-        [0] + [times for times, _ in known])) if before + times <= VOTES or not before}
-    hits = sorted((place, word) for word in bits for place in text.places[word][:VOTES])
-    held, weight, best, low, stretches = dict.fromkeys(bits, 0), 0, 0, 0, []
-    for place, word in hits:
-        weight += 0 if held[word] else bits[word]
-        held[word] += 1
-        while hits[low][0] <= place - len(bare) * 5 // 4 - 3:
-            gone = hits[low][1]
-            held[gone] -= 1
-            weight -= 0 if held[gone] else bits[gone]
-            low += 1
-        if weight > best:
-            best, stretches = weight, []
-        if weight == best and len(stretches) < NEAREST and (not stretches or hits[low][0] > stretches[-1][1]):
-            stretches.append((hits[low][0], place))
-    return stretches
+def vote(bare: Sequence[str], text: Erased, room: int) -> List[int]:
+    """Where the stretches, twice room long, begin that have most of the rarer words, weighed in bits."""
+    votes, looked = {}, 0
+    known = {word for word in bare if word in text.places and has_letters(word)}
+    for times, word in sorted((len(text.places[word]), word) for word in known):
+        looked += times
+        if votes and looked > VOTES:
+            break
+        for stretch in {place // room - back for place in text.places[word][:VOTES] for back in (0, 1)}:
+            votes[stretch] = votes.get(stretch, 0) + (len(text.words) // times).bit_length()
+    most = max(votes.values(), default=0)
+    return [max(0, stretch * room) for stretch in sorted(votes) if votes[stretch] == most][:NEAREST]
 
 
-def align(written: Sequence[str], sought: Sequence[str]) -> List[Tuple[int, int, int, int]]:
-    """(a, b, c, d): words a to b of a text stand for words c to d of a quote; one for one where they differ by spelling."""
+def has_letters(text: str) -> bool:
+    """Whether a text holds a letter or a digit."""
+    return any(map(str.isalnum, text))
+
+
+def compare(words: Sequence[str], sought: Sequence[str]) -> Tuple[int, int, List[Tuple[int, str, str]]]:
+    """(start, end) words of a text that stand for a quote, and each (place, written, quoted) that differs."""
     from difflib import SequenceMatcher
-    loose, bare, pairs = erase_words(written), erase_words(sought), []
+    loose, bare, pairs = erase_words(words), erase_words(sought), []
     for kind, a, b, c, d in SequenceMatcher(None, loose, bare, autojunk=False).get_opcodes():
         if kind == "equal":
             pairs += [(a + at, a + at + 1, c + at, c + at + 1) for at in range(b - a)]
-        elif "".join(loose[a:b]) == "".join(bare[c:d]):
-            pairs.append((a, b, c, d))
-        else:  # at an edge of the quote, no more words of the text than of the quote; none for a lone sign
-            room = d - c if any(map(str.isalnum, "".join(sought[c:d]))) else 0
-            a = max(a, b - room) if c == 0 else a
-            b = min(b, a + room) if d == len(sought) else b
-            pairs += [(a, b, c, d)] if a < b or c < d else []
-    return pairs
+            continue
+        room = d - c if has_letters("".join(sought[c:d])) else 0  # a lone sign stands for no word
+        if "".join(loose[a:b]) != "".join(bare[c:d]):
+            a = max(a, b - room) if c == 0 else a  # what stands before the quote
+            b = min(b, a + room) if d == len(sought) else b  # or after it
+        pairs += [(a, b, c, d)] if a < b or c < d else []
+    differences = []
+    for a, b, c, d in pairs:
+        quoted = " ".join(sought[c:d])
+        written = without_edges(" ".join(words[a:b]), quoted, c == 0, d == len(sought))
+        differences += [(a, written, quoted)] if written != quoted else []
+    return pairs[0][0], pairs[-1][1], differences
 
 
-def without_surroundings(written: str, quoted: str, first: bool, last: bool) -> str:
-    """Words of a text without what stands beside a quote in its first and last ones, which a quote need not hold."""
-    if (first and written.endswith(quoted) and not cuts_a_word(written, len(written) - len(quoted))
-            or last and written.startswith(quoted) and not cuts_a_word(written, len(quoted))):
-        return quoted
+def without_edges(written: str, quoted: str, first: bool, last: bool) -> str:
+    """Words of a text without what stands beside a quote in its first and last ones."""
     signs = "".join({character for character in written if not character.isalnum()})
-    written = written.lstrip(signs) if first and quoted[:1].isalnum() else written
-    return written.rstrip(signs) if last and quoted[-1:].isalnum() else written
+    if first:
+        spared = written.lstrip(signs) if quoted[:1].isalnum() else written
+        at = len(written) - len(quoted if written.endswith(quoted) else spared)
+        written = written if cuts_a_word(fold(written), at) else written[at:]
+    if last:
+        spared = written.rstrip(signs) if quoted[-1:].isalnum() else written
+        at = len(quoted if written.startswith(quoted) else spared)
+        written = written if cuts_a_word(fold(written), at) else written[:at]
+    return written
 
 
 def tell_difference(written: str, quoted: str) -> str:
-    """`« l'an » y est écrit « l’an » (apostrophe, ' ou ’)`."""
-    if not written or not quoted:
-        return "{} manque à la citation".format(shown(written)) if written else "{} n'y est pas".format(shown(quoted))
+    """`« mai - juin » y est écrit « mai – juin » (tiret)`."""
+    if not written:
+        return f"{shown(quoted)} n'y est pas"
+    if not quoted:
+        return f"{shown(written)} manque à la citation"
+    causes = find_causes(written, quoted)
+    one, other = shown_apart(quoted, written)
+    return "{} y est écrit {}{}".format(one, other, " ({})".format(", ".join(causes)) if causes else "")
+
+
+def find_causes(written: str, quoted: str) -> List[str]:
+    """The names of the erasers that make two texts one; else the codes of the signs that may look alike."""
+    if erase(written) != erase(quoted):
+        at = len(os.path.commonprefix([written, quoted]))
+        signs = quoted[at:at + 1] + written[at:at + 1]
+        foreign = [sign for sign in signs if sign > "\u024f" and unicodedata.category(sign)[0] in "LNC"]
+        return ["U+{:04X} au lieu de U+{:04X}".format(*map(ord, signs))] if foreign and signs[1:] else []
     spared: List[str] = []
     for name, _ in reversed(ERASERS):
         if erase(written, spared + [name]) == erase(quoted, spared + [name]):
             spared.append(name)
-    culprits = [name for name, _ in ERASERS if name not in spared] if erase(written) == erase(quoted) else []
-    return "{} y est écrit {}{}".format(shown(quoted), shown(written), " ({})".format(", ".join(culprits)) if culprits else "")
+    return [name for name, _ in ERASERS if name not in spared]
 
 
-VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (  # other ways of counting: French name, encoder, decoder
-    ("en octets UTF-8", lambda text: text.encode("utf-8"), lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le")).cast("H"),
+VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (
+    # other ways of counting: French name, encoder, decoder
+    ("en octets UTF-8", lambda text: text.encode("utf-8", "surrogatepass"),
+     lambda data: data.decode("utf-8", "replace")),
+    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"),
      lambda data: bytes(data).decode("utf-16-le", "replace")),
     ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
     ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
@@ -2430,8 +2575,8 @@ def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> 
     for name, encode_view, decode_view in VIEWS:
         view, length = encode_view(whole), len(encode_view(text)) - len(encode_view(""))
         last = start + length if end is None else end
-        if last <= len(view) and decode_view(view[start:last]).split() == text.split():
-            return "Elles conviendraient comptées {} : donnez-les en caractères du document.".format(name)
+        if last <= len(view) and fold_text(decode_view(view[start:last])) == fold_text(text):
+            return f"Elles conviendraient comptées {name} : donnez-les en caractères du document."
     return ""
 
 
@@ -2446,10 +2591,10 @@ OS_PROBLEMS = {
 def os_problem(error: OSError) -> str:
     """A system error in French, without its path."""
     code = errorcode.get(error.errno or 0, str(error.errno))
-    return OS_PROBLEMS.get(code, "erreur système {}".format(code))
+    return OS_PROBLEMS.get(code, f"erreur système {code}")
 
 
-# --- 13. Why, and how much: where a lost proof stands, what would be enough -----------------------
+# --- 14. Why, and how much: where a lost proof stands, what would be enough -----------------------
 
 SHARED_LETTERS = 4  # the least that two near forms begin with
 
@@ -2460,7 +2605,8 @@ def study(case: Case, outcome: Outcome) -> Outcome:
     verdicts = []
     for verdict in outcome.verdicts:
         attempts = [attempt._replace(loss={**attempt.loss, "places": find_places(case, sent, attempt.loss)})
-                    if attempt.loss else attempt for attempt in verdict.attempts]
+                    if attempt.loss and {"passage", "pieces"} & attempt.loss.keys() else attempt
+                    for attempt in verdict.attempts]
         chosen = attempts[verdict.attempts.index(verdict.chosen)]
         verdicts.append(Verdict(verdict.fact, attempts, chosen))
     needed = find_needed(sent, [verdict.fact for verdict in verdicts]) if sent.question.answerable else None
@@ -2493,10 +2639,10 @@ def describe_match(sent: Sent, name: str, text: str) -> Tree:
             "lacking": lacking, "near": near_forms(lacking, text)}
 
 
-@lru_cache(1 << 16)
-def fold_word(word: str) -> str:
-    """A word without its case and its accents."""
-    return "".join(sign for sign in unicodedata.normalize("NFD", word.casefold()) if not is_mark(sign))
+@lru_cache(1 << 10)
+def fold_case(text: str) -> str:
+    """A text without its case and its accents."""
+    return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text.casefold()))
 
 
 def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
@@ -2504,18 +2650,20 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
 
     Folded, they share their first letters: four at least, and six tenths of the longer: `prescrit`, `prescrivent`.
     """
-    by_start: Dict[str, List[str]] = {}
-    for word in dict.fromkeys(TERM.findall(unicodedata.normalize("NFC", text))):
-        by_start.setdefault(fold_word(word)[:SHARED_LETTERS], []).append(word)
-    near = []
+    text, near = unicodedata.normalize("NFC", text), []
+    folded_text = fold_case(text)
+    written = text if len(text) == len(folded_text) else folded_text
     for term in lacking:
-        folded = fold_word(term)
-        shares = []
-        for word in by_start.get(folded[:SHARED_LETTERS], ()) if len(folded) >= SHARED_LETTERS else ():
-            longer = max(len(folded), len(fold_word(word)))
-            shares.append((len(os.path.commonprefix([folded, fold_word(word)])) / longer, word))
-        share, word = max(shares, key=lambda pair: pair[0], default=(0, ""))
-        near += [[term, word]] if share >= 0.6 else []
+        folded = fold_case(term)
+        best, share = "", 0.6
+        at = folded_text.find(folded[:SHARED_LETTERS]) if len(folded) >= SHARED_LETTERS else -1
+        while at >= 0:
+            word = TERM.match(folded_text, at).group()
+            shared = len(os.path.commonprefix([folded, word])) / max(len(folded), len(word))
+            if shared >= share and not (at and folded_text[at - 1].isalnum()):
+                best, share = best if best and shared == share else written[at:at + len(word)], shared
+            at = folded_text.find(folded[:SHARED_LETTERS], at + len(word))
+        near += [[term, best]] if best else []
     return near
 
 
@@ -2599,7 +2747,82 @@ def find_end(quote: Span, passages: Iterable[Passage],
     return None
 
 
-# --- 14. Warnings: what does not stop a run but spoils its reading --------------------------------
+def advice_of(loss: Tree) -> str:
+    """What to try next, in French; what the loss carries may change it."""
+    stage, words = STAGE[loss["stage"]], words_of(loss)
+    carried = [advice for sign, advice in stage.special.items()
+               if loss.get(sign) or loss.get("limit") == sign or sign == "near" and words["near"]]
+    return [*carried, stage.advice][0].format(**{**loss, **words})
+
+
+def format_trips(report: Tree, names: Sequence[str]) -> List[str]:
+    """The whole trip of some questions (ids), variant by variant, at most 80 columns wide."""
+    from textwrap import wrap
+    told = []
+    for number in [number for number, question in enumerate(report["variants"][0]["questions"])
+                   if question["id"] in names]:
+        for variant in report["variants"]:
+            question = variant["questions"][number]
+            if variant is report["variants"][0]:
+                told += [("", f"Question {question['id']} : {question['text']}"), ("", "")]
+            told += [("", variant["id"]), *tell_trip(question, variant["chunking"]), ("", "")]
+    return [line for indent, text in told for line in wrap(
+        text, 80, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False) or [""]][:-1]
+
+
+def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[Tuple[str, str]]:
+    """(indent, sentence): what was searched, found, cut, proved and lost, and what would be enough."""
+    if chunking:
+        yield "  ", f"cherchés : {tell_terms(question['terms'], 'passages', '{} ({})') or 'aucun mot'}"
+        yield "  ", f"laissés de côté : {', '.join(question['ignored']) or 'aucun mot'}"
+    for hit in question["hits_before_budget"] or question["context"]:
+        words, kept = hit["words"], hit.get("kept_words", hit["words"])
+        cut = f", dont {kept} sous le budget" if kept < words else ""
+        yield "  ", f"{hit['rank']}. {hit['passage']}, {counted(words, 'mot')}{cut}"
+        if hit.get("terms"):
+            yield "     ", "par " + tell_terms(hit["terms"], "part", "{} {}")
+    for fact in question["facts"]:
+        loss = fact["loss"]
+        state = f"{STAGE[loss['stage']].label} : {detail_of(loss)}" if loss else "couverte"
+        yield "  ", f"preuve {fact['id']} (mots {fact['start']} à {fact['end'] - 1}) : {state}"
+        for place in loss.get("places", ()) if loss else ():
+            yield from tell_place(place, fact)
+        if loss:
+            yield "     ", advice_of(loss)
+    if question["answerable"]:
+        yield "  ", tell_needed(question["needed"])
+
+
+def tell_terms(terms: Iterable[Tree], figure: str, form: str) -> str:
+    """`préavis 1,846, mois 0,5`."""
+    return ", ".join(form.format(term["term"], term[figure] if figure != "part" else decimal(term["part"], 3))
+                     for term in terms)
+
+
+def tell_place(place: Tree, fact: Tree) -> Iterator[Tuple[str, str]]:
+    """A passage where a lost proof stands: its rank, what it holds of the proof, the terms that it has and lacks."""
+    before = max(0, place["words"] + fact["start"] - place["end"]) if fact["start"] > place["start"] else 0
+    held = " ".join(place["text"].split()[before:])
+    yield "     ", f"{place['passage']}, {rank_in_words(place['rank'])} : « {clip(held, 120)} »"
+    if place["terms"] is not None:
+        yield "       ", f"a : {tell_terms(place['terms'], 'part', '{} {}') or 'aucun mot cherché'}"
+        near = {term: f"{term} (proche : {word})" for term, word in place["near"]}
+        yield "       ", f"n'a pas : {', '.join(near.get(term, term) for term in place['lacking']) or '-'}"
+
+
+def tell_needed(needed: Tree) -> str:
+    """What would be enough, in French."""
+    budget, further = needed["budget_words"], needed.get("deeper")
+    told = [f"un budget de {counted(budget, 'mot')}"] if budget else []
+    if further and (not budget or further["budget_words"] < budget):
+        limit = "per_document" if "per_document" in further else "top_k"
+        told.append(f"{limit} {further[limit]} et un budget de {counted(further['budget_words'], 'mot')}")
+    if told:
+        return "il suffirait de : " + ", ou ".join(told)
+    return "à ce découpage, " + ("rien ne suffirait, ni budget ni profondeur" if "deeper" in needed else "on ne sait")
+
+
+# --- 15. Warnings: what does not stop a run but spoils its reading --------------------------------
 
 # A check is a function (Case, the variants' parts of the report) -> Iterator[str]: a sentence a warning.
 
@@ -2607,13 +2830,13 @@ def idle_facts(case, variants):
     required = {fact for question in case.questions for fact in question.required_facts}
     for fact in case.facts:
         if fact not in required:
-            yield "fait {} : aucune question ne l'exige.".format(shown(fact))
+            yield f"fait {shown(fact)} : aucune question ne l'exige."
 
 
 def invisible_characters(case, variants):
     for kind, holders in (("document", case.documents.values()), ("question", case.questions)):
         for holder in holders:
-            found = re.findall("[{}]".format("".join(INVISIBLE)), holder.text)
+            found = re.findall(f"[{''.join(INVISIBLE)}]", holder.text)
             for character in dict.fromkeys(found):
                 at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
                 yield ("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en "
@@ -2633,7 +2856,7 @@ def doubtful_headings(case, variants):
             continue
         name = shown(document.id)
         if not any(section.title for section in document.sections):
-            yield "document {} : aucun article reconnu dans ce contrat ; {}".format(name, remedy)
+            yield f"document {name} : aucun article reconnu dans ce contrat ; {remedy}"
         for number, (_, line) in enumerate(lines_of(document.text), 1):
             if ALMOST_ARTICLE.fullmatch(clip(line)) and not ARTICLE.fullmatch(" ".join(line.split())):
                 yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(
@@ -2656,8 +2879,7 @@ def questions_without_terms(case, variants):
         yield "aucune question : seuls les passages sont décrits."
     for question in variants[0]["questions"]:
         if question["terms"] == []:
-            yield "question {} : aucun mot à chercher, une fois ôtés les mots vides.".format(
-                shown(question["id"]))
+            yield f"question {shown(question['id'])} : aucun mot à chercher, une fois ôtés les mots vides."
 
 
 def documents_without_filtered_key(case, variants):
@@ -2665,7 +2887,25 @@ def documents_without_filtered_key(case, variants):
         without = [shown(document.id) for document in case.documents.values()
                    if not any(key in owner.metadata for owner in owners_of(document))]
         if without:
-            yield "filtre « {} » : clé absente de {} ; le filtre les écarte.".format(key, some(without))
+            yield f"filtre « {key} » : clé absente de {some(without)} ; le filtre les écarte."
+
+
+def question_filters(case, variants):
+    """Filters of questions that nothing passes, or that keep out a fact which their question requires."""
+    admission = Admission(case.documents, None)
+    for question in case.questions:
+        name = shown(question.id)
+        for key, wanted in question.filters.items():
+            if not admission.meeting(key, wanted):
+                present = some((shown(value) for kind, value in admission.by_value[key] if kind != "liste"), 12)
+                mend = " Une liste se compare entière ; pour l'une de ses valeurs, écrivez {\"in\": […]}."
+                yield (f"question {name}, filtre « {key} » : aucun document n'a {plain(wanted)}. Valeurs présentes : "
+                       f"{present}.{mend if isinstance(wanted, list) else ''}")
+        filters = list(question.filters.items())
+        for fact in (case.facts[required] for required in question.required_facts) if filters else ():
+            if all(refused_by(filters, owners_of(
+                    case.documents[quote.span.document], passage_of(case.documents, quote.span))) for quote in fact.quotes):
+                yield f"question {name} : ses filtres écartent le fait {shown(fact.id)}, qu'elle exige."
 
 
 def idle_variants(case, variants):
@@ -2682,11 +2922,11 @@ def idle_variants(case, variants):
                    ).format(shown(variant["id"]))
     for names in alike.values():
         if len(names) > 1:
-            yield "variantes {} : mêmes passages ; les comparer n'apprend rien.".format(", ".join(names))
+            yield f"variantes {', '.join(names)} : mêmes passages ; les comparer n'apprend rien."
 
 
 CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
-          documents_without_filtered_key, idle_variants)
+          documents_without_filtered_key, question_filters, idle_variants)
 
 
 def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
@@ -2694,17 +2934,17 @@ def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
     return [sentence for check in CHECKS for sentence in check(case, variants)]
 
 
-# --- 15. Comparisons: variants with each other, and with an earlier report ------------------------
+# --- 16. Comparisons: variants with each other, and with an earlier report ------------------------
 
 SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
 
 
-def compare_all(variants: Sequence[Tree]) -> List[Dict[str, Any]]:
+def compare_all(variants: Sequence[Tree]) -> List[Tree]:
     """Each pair of variants or engines."""
     return [compare_variants(*pair) for pair in combinations(variants, 2)]
 
 
-def compare_variants(one: Tree, other: Tree) -> Dict[str, Any]:
+def compare_variants(one: Tree, other: Tree) -> Tree:
     """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
 
     p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses, 1 when
@@ -2737,11 +2977,11 @@ def format_comparisons(comparisons: Sequence[Tree]) -> List[str]:
         *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4))
         for pair in told[:LISTED_LOSSES]]
     if len(told) > LISTED_LOSSES:
-        lines.append("et {} autres (dans le rapport)".format(len(told) - LISTED_LOSSES))
+        lines.append(f"et {len(told) - LISTED_LOSSES} autres (dans le rapport)")
     return ["Test des signes : seules ces paires sont départagées", *("  " + clip(line, 78) for line in lines), ""]
 
 
-def compare_reports(report: Tree, earlier: Tree) -> Dict[str, Any]:
+def compare_reports(report: Tree, earlier: Tree) -> Tree:
     """What changed since an earlier report, per variant that both have: facts gained, lost, lost elsewhere.
 
     A change is [question id, fact id, the stages that lost it].  differences name, in French, what makes the
@@ -2776,7 +3016,7 @@ def traits(report: Tree) -> Dict[str, Tree]:
                      for variant in report["variants"]},
         "question": {question["id"]: [question["text"], question["filters"], question["per_document"]]
                      for question in questions},
-        "fait exigé": {"{} / {}".format(question["id"], fact["id"]): [
+        "fait exigé": {f"{question['id']} / {fact['id']}": [
             [quote["document"], quote["quote"], quote["start"]] for quote in fact.get("alternatives", [fact])]
             for question in questions for fact in question["facts"]},
     }
@@ -2794,7 +3034,7 @@ def name_changes(kind: str, ours: Tree, theirs: Tree) -> List[str]:
     told = {name: "absent{} de la référence" for name in ours if name not in theirs}
     told.update({name: "absent{} de ce rapport" for name in theirs if name not in ours})
     told.update({name: "différent{}" for name in ours if name in theirs and ours[name] != theirs[name]})
-    return ["{} {} : {}".format(kind, shown(name), problem.format(mark)) for name, problem in told.items()]
+    return [f"{kind} {shown(name)} : {problem.format(mark)}" for name, problem in told.items()]
 
 
 def format_baseline(baseline: Tree) -> str:
@@ -2806,11 +3046,11 @@ def format_baseline(baseline: Tree) -> str:
     for name, changes in baseline["variants"].items():
         counts = [counted(len(changes[kind]), noun) for kind, noun in (
             ("gained", "preuve gagnée"), ("lost", "perdue"), ("changed", "étape changée"))]
-        lines.append("  " + clip("{} : {}".format(name, ", ".join(counts)), 78))
+        lines.append("  " + clip(f"{name} : {', '.join(counts)}", 78))
         for sign, kind in (("+", "gained"), ("-", "lost"), ("~", "changed")):
             for question, fact, *stages in changes[kind]:
                 told = " : " * bool(stages) + ", puis ".join(STAGE[stage].label for stage in stages)
-                lines.append("    " + clip("{} {} · {}{}".format(sign, question, fact, told), 76))
+                lines.append("    " + clip(f"{sign} {question} · {fact}{told}", 76))
     return "\n".join(lines) + "\n"
 
 
@@ -2826,7 +3066,7 @@ def read_report(data: bytes, name: str) -> Found:
     return report
 
 
-# --- 16. Engines: what others sent, to the same evaluator -----------------------------------------
+# --- 17. Engines: what others sent, to the same evaluator -----------------------------------------
 
 RECORDS = {  # where a tool's record has its text, document, first and last characters; a dot goes inside
     "Atelier": ("text", "document", "start_char", "end_char"),
@@ -2866,14 +3106,14 @@ class Corpus:
         self.explained += 1
         return explanation(*values) if self.explained <= LISTED_FAULTS else ""
 
-    def find(self, unknown: str, name: Any, ids: Iterable[str],
+    def find(self, kind: str, unknown: str, name: Any, ids: Iterable[str],
              others: Mapping[str, Sequence[str]] = {}) -> str:
         """The id that a name stands for: an id, else another name, that of one thing alone."""
-        text = name if isinstance(name, str) else ""
+        text = str(name)
         found = [text] if text in ids else others.get(" ".join(text.split()), ())
         if not found:
-            mend = self.explain(suggestion, str(name), dict.fromkeys([*ids, *others]))
-            raise AtelierError("{}. {}".format(unknown.format(shown(name)), mend))
+            mend = self.explain(suggestion, text, dict.fromkeys([*ids, *others]))
+            raise AtelierError(f"{kind} {shown(name)} {unknown}. {mend}")
         if len(found) > 1:
             raise AtelierError("{} est le nom commun de {} ; donnez l'identifiant.".format(
                 shown(name), " et ".join(map(shown, found))))
@@ -2881,16 +3121,15 @@ class Corpus:
 
     def passage(self, name: Any) -> Passage:
         """`fixe_48_0/frais#0003`; where the ids of several variants fit, the longest is meant."""
-        text, variants = name if isinstance(name, str) else "", [variant.id for variant in self.case.variants]
-        variant = max((known for known in variants if text.startswith(known + "/")), key=len, default=None)
-        if variant is None and "/" in text:
-            self.find("variante {} inconnue", text.split("/")[0], variants)
-        if variant is None:
+        text, variants = str(name), [variant.id for variant in self.case.variants]
+        if "/" not in text:
             raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans "
                                "--export.".format(shown(name)))
-        passages = self.cutting_of(variant).by_id
-        unknown = "passage {{}} inconnu de la variante {}".format(shown(variant))
-        return passages[self.find(unknown, text[len(variant) + 1:], passages)]._replace(id=text)
+        fitting = [variant for variant in variants if text.startswith(variant + "/")]
+        variant = max(fitting, key=len) if fitting else self.find(
+            "variante", "inconnue", text.split("/")[0], variants)
+        passages, unknown = self.cutting_of(variant).by_id, "inconnu de la variante " + shown(variant)
+        return passages[self.find("passage", unknown, text[len(variant) + 1:], passages)]._replace(id=text)
 
 
 def by_name(pairs: Iterable[Tuple[str, str]]) -> Dict[str, List[str]]:
@@ -2912,7 +3151,7 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
     """(passage, words kept) of a record; AtelierError (a sentence without file) when it lies."""
     record = {"text": record} if isinstance(record, str) else record
     if not isinstance(record, dict):
-        raise AtelierError("passage attendu : un texte ou un objet ; trouvé : {}.".format(shown(record)))
+        raise AtelierError(f"passage attendu : un texte ou un objet ; trouvé : {shown(record)}.")
     for wrapper in WRAPPERS:
         if isinstance(record.get(wrapper), dict):
             record = {**record[wrapper], **record}
@@ -2921,16 +3160,16 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
         for paths in zip(*RECORDS.values()))
     heading = record.get("heading") or ""
     if text is not None and not (isinstance(text, str) and text.strip()):
-        raise AtelierError("texte attendu, non vide ; trouvé : {}.".format(shown(text)))
+        raise AtelierError(f"texte attendu, non vide ; trouvé : {shown(text)}.")
     if not isinstance(heading, str):
-        raise AtelierError("« heading » attend un texte ; trouvé : {}.".format(shown(heading)))
+        raise AtelierError(f"« heading » attend un texte ; trouvé : {shown(heading)}.")
     if "passage" in record:
         passage = corpus.passage(record["passage"])
         return passage, passage.words if text is None else count_prefix(text, passage, corpus)
     if name is None and text is None:
         raise AtelierError("ni « passage », ni « document », ni texte : d'où vient ce passage ?")
     document = None if name is None else corpus.case.documents[
-        corpus.find("document {} inconnu", name, corpus.case.documents, corpus.files)]
+        corpus.find("document", "inconnu", name, corpus.case.documents, corpus.files)]
     in_words = limits == [None, None] and not {"start", "end"}.isdisjoint(record)
     if in_words:
         limits = [record.get("start"), record.get("end")]
@@ -2940,7 +3179,7 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
         raise AtelierError("des positions sans document ; ajoutez « document ».")
     else:
         start, end = check_limits(*limits, in_words, document, text, corpus)
-    passage = make_passage(document, "{}:{}-{}".format(document.id, start, end), start, end, heading)
+    passage = make_passage(document, f"{document.id}:{start}-{end}", start, end, heading)
     return passage, passage.words
 
 
@@ -2948,8 +3187,7 @@ def count_prefix(text: str, passage: Passage, corpus: Corpus) -> int:
     """How many words of a passage a text keeps, which must be its first ones."""
     words, whole = text.split(), text_of(corpus.case.documents, passage).split()
     if words != whole[:len(words)]:
-        raise AtelierError("ce texte n'est pas le début du passage {} : {}.".format(
-            shown(passage.id), shown(text)))
+        raise AtelierError(f"ce texte n'est pas le début du passage {shown(passage.id)} : {shown(text)}.")
     return len(words)
 
 
@@ -2961,8 +3199,7 @@ def check_limits(start: Any, end: Any, in_words: bool, document: Document, text:
         raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(
             shown(start), shown(last)))
     length, unit = (len(document.starts), "mots") if in_words else (len(document.text), "caractères")
-    problem = "positions {} à {} hors du document {}, qui compte {} {}.".format(
-        start, last, shown(document.id), length, unit)
+    problem = f"positions {start} à {last} hors du document {shown(document.id)}, qui compte {length} {unit}."
     if last <= length:
         limits = (document.starts[start], document.ends[last - 1]) if in_words else (start, last)
         there = document.text[slice(*limits)]
@@ -2977,25 +3214,20 @@ def check_limits(start: Any, end: Any, in_words: bool, document: Document, text:
 
 def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tuple[Document, int, int]:
     """The one place of a text: (document, start, end); white space is folded, its edges may cut a word."""
-    needle, places = " ".join(text.split()), []
+    needle, places = fold_text(text), []
     for home in [document] if document else corpus.case.documents.values():
         folded = corpus.texts[home.id].text
         places += [(home, at) for at in {folded.find(needle), folded.rfind(needle)} if at >= 0]
-    where = "dans {}".format(shown(document.id)) if document else "dans le corpus"
+    where = f"dans {shown(document.id)}" if document else "dans le corpus"
     if len(places) > 1:
-        raise AtelierError("le texte {} figure plusieurs fois {} ; donnez ses positions.".format(
-            shown(text), where))
+        raise AtelierError(f"le texte {shown(text)} figure plusieurs fois {where} ; donnez ses positions.")
     if not places:
         mend = "Les mots ajoutés devant vont dans « heading »."
         if document:
             mend = corpus.explain(explain_absence, needle, corpus.texts[document.id])
-        raise AtelierError("le texte {} n'est pas {}. {}".format(shown(text), where, mend))
+        raise AtelierError(f"le texte {shown(text)} n'est pas {where}. {mend}")
     home, first = places[0]
-    starts, limits = corpus.texts[home.id].starts, []
-    for at in (first, first + len(needle) - 1):
-        word = bisect_right(starts, at) - 1
-        limits.append(home.starts[word] + at - starts[word])
-    return home, limits[0], limits[1] + 1
+    return (home, *characters_of(corpus.texts[home.id], home, first, first + len(needle)))
 
 
 def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
@@ -3044,12 +3276,12 @@ def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, A
             faults.extend("", error)
             return
         check_tree(tree, faults)
-        yield from (("[{}]".format(number), value) for number, value in enumerate(tree))
+        yield from ((f"[{number}]", value) for number, value in enumerate(tree))
         return
     for number, line in enumerate(chain(head, lines), 1):
         if not line.strip(BLANK):
             continue
-        place, text = "ligne {}".format(number), ""
+        place, text = f"ligne {number}", ""
         try:
             text = decode(line).strip()
             value = parse_json(text) if form == b"{" else tuple(text.split())
@@ -3070,10 +3302,10 @@ def read_line(line: Tree, place: str, stem: str, corpus: Corpus,
     asked, sent = (next((name for name in names if name in line), names[0])
                    for names in (QUESTION_NAMES, CONTEXT_NAMES))
     if not (isinstance(engine, str) and engine.strip()):
-        faults.add(place, "« engine » attend un texte ; trouvé : {}.".format(shown(engine)))
+        faults.add(place, f"« engine » attend un texte ; trouvé : {shown(engine)}.")
     try:
         texts = corpus.asked if asked != "question" else {}
-        question = corpus.find("question {} inconnue", line.get(asked), corpus.questions, texts)
+        question = corpus.find("question", "inconnue", line.get(asked), corpus.questions, texts)
     except AtelierError as error:
         faults.extend(place, error)
     if sent not in line:
@@ -3094,14 +3326,14 @@ def read_passages(records: Any, key: str, place: str, corpus: Corpus,
                   faults: Faults) -> List[Tuple[Passage, int]]:
     """The (passage, words kept) of the records of a line's key."""
     if not isinstance(records, list):
-        faults.add(place, "« {} » attend une liste ; trouvé : {}.".format(key, shown(records)))
+        faults.add(place, f"« {key} » attend une liste ; trouvé : {shown(records)}.")
         return []
     passages = []
     for number, record in enumerate(records):
         try:
             passages.append(read_passage(record, corpus))
         except AtelierError as error:
-            faults.extend("{} : {}[{}]".format(place, key, number), error)
+            faults.extend(f"{place} : {key}[{number}]", error)
     return passages
 
 
@@ -3118,7 +3350,7 @@ def read_ranking(rows: Iterable[Tuple[str, Sequence[str]]], corpus: Corpus,
             entry = -float(score), int(rank), corpus.passage(name)
             if not abs(entry[0]) < float("inf"):
                 raise ValueError(score)
-            ranked = found.setdefault(corpus.find("question {} inconnue", question, corpus.questions), {})
+            ranked = found.setdefault(corpus.find("question", "inconnue", question, corpus.questions), {})
             if name in ranked:
                 raise AtelierError("passage {} donné deux fois pour {} ; gardez-en un.".format(
                     shown(name), shown(question)))
@@ -3166,13 +3398,13 @@ def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterato
             document = case.documents[passage.span.document]
             sections = sections_of(document, passage)
             yield encode({
-                "id": "{}/{}".format(variant.id, passage.id), **passage.span._asdict(),
+                "id": f"{variant.id}/{passage.id}", **passage.span._asdict(),
                 "start_char": passage.start, "end_char": passage.end,
                 "text": text_of(case.documents, passage), "title": document.label,
                 "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
-# --- 17. Citations: a register to three fractions -------------------------------------------------
+# --- 18. Citations: a register to three fractions -------------------------------------------------
 
 RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit",
              "irrelevant": "hors sujet", "review": "à relire"}  # human judgements: none is inferred
@@ -3186,7 +3418,7 @@ FRACTIONS = (("claim_support", "affirmations soutenues"),
              ("structural_validity", "citations valides"))
 
 
-def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Dict[str, Any]:
+def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Tree:
     """The `citations` of a register's report; name is the file's, read gives the bytes of one that it names.
 
     Raises AtelierError with all the faults of the file.
@@ -3208,13 +3440,13 @@ def read_given(register: Found, read: Callable[[str], bytes],
         return read_context(register.get("context_from", {}), read, faults)
     for key in ("passages", "context"):
         if key not in register.given:
-            faults.add("", "la clé {} manque, ou « context_from ».".format(shown(key)))
+            faults.add("", f"la clé {shown(key)} manque, ou « context_from ».")
     sent = frozenset(register.get("context", ()))
     known = {item["id"]: (item.get("revision"), item["text"], item["id"] in sent)
              for item in register.get("passages", ()) if {"id", "text"} <= set(item)}
     for number, name in enumerate(register.get("context", ())):
         if name not in known:
-            faults.add("context[{}]".format(number), "passage {} inconnu.".format(shown(name)), name, known)
+            faults.add(f"context[{number}]", f"passage {shown(name)} inconnu.", name, known)
     return known
 
 
@@ -3226,12 +3458,12 @@ def read_context(origin: Mapping[str, str], read: Callable[[str], bytes],
     try:
         found = read_report(read(origin["report"]), "")
     except AtelierError as error:
-        faults.extend("context_from.report ({})".format(origin["report"]), error)
+        faults.extend(f"context_from.report ({origin['report']})", error)
         return {}
     for key in ("variant", "question"):
         known = {part["id"]: part for part in found[key + "s"]}
         if origin[key] not in known:
-            problem = "{} inconnu du rapport.".format(shown(origin[key]))
+            problem = f"{shown(origin[key])} inconnu du rapport."
             faults.add("context_from." + key, problem, origin[key], known)
             return {}
         found = known[origin[key]]
@@ -3240,7 +3472,7 @@ def read_context(origin: Mapping[str, str], read: Callable[[str], bytes],
 
 
 def read_citations(claim: Found, known: Mapping[str, Tuple[Any, str, bool]],
-                   faults: Faults) -> List[Dict[str, Any]]:
+                   faults: Faults) -> List[Tree]:
     """A claim's citations, as the report has them; one that repeats another must have its relation."""
     relations: Dict[Tuple[str, Any, str], str] = {}
     citations = []
@@ -3261,7 +3493,7 @@ def read_citations(claim: Found, known: Mapping[str, Tuple[Any, str, bool]],
     return citations
 
 
-def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> Dict[str, Any]:
+def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> Tree:
     """A citation's status, the first that holds; with another revision, whether the text is the same."""
     if not given:
         return {"status": "source_missing"}
@@ -3272,7 +3504,7 @@ def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> 
     return {"status": "not_in_context" if not sent else "valid" if same else "content_mismatch"}
 
 
-def count_citations(found: Iterable[Tuple[str, Sequence[Tree]]]) -> Dict[str, Any]:
+def count_citations(found: Iterable[Tuple[str, Sequence[Tree]]]) -> Tree:
     """Three fractions that are never merged, and what they are made of: the (id, citations) of each claim.
 
     A claim is supported when a valid citation supports it, else under review when a valid one is.
@@ -3299,17 +3531,17 @@ def count_citations(found: Iterable[Tuple[str, Sequence[Tree]]]) -> Dict[str, An
     }
 
 
-def fraction(part: Sequence[Any], whole: Sequence[Any]) -> Dict[str, Any]:
+def fraction(part: Sequence[Any], whole: Sequence[Any]) -> Tree:
     numbers = len(part), len(whole)
     return {"numerator": numbers[0], "denominator": numbers[1], "fraction": "{}/{}".format(*numbers)}
 
 
 def format_citations(citations: Tree) -> str:
     """The three fractions, then what a person has to look at, at most 80 columns wide."""
-    lines = [clip("Atelier {} · {}".format(__version__, citations["file"])), ""]
-    lines += ["{:<36}{:>8}".format(label, citations[key]["fraction"]) for key, label in FRACTIONS] + [""]
+    lines = [clip(f"Atelier {__version__} · {citations['file']}"), ""]
+    lines += [f"{label:<36}{citations[key]['fraction']:>8}" for key, label in FRACTIONS] + [""]
     for claim in citations["claims"]:
-        lines.append(clip("{} : {}".format(claim["id"], VERDICTS[claim["verdict"]])))
+        lines.append(clip(f"{claim['id']} : {VERDICTS[claim['verdict']]}"))
         lines += ["    " + clip("{} : {}, {}{}".format(
             citation["passage"], STATUSES[citation["status"]], RELATIONS[citation["relation"]],
             ", répétée" * citation["duplicate"]), 76) for citation in claim["citations"]]
@@ -3317,18 +3549,22 @@ def format_citations(citations: Tree) -> str:
                        ("uncited", "Sans citation")):
         names = [item if key == "uncited" else "{claim} ({passage})".format(**item)
                  for item in citations[key]]
-        lines += ["", clip("{} : {}".format(label, ", ".join(names)))] if names else []
+        lines += ["", clip(f"{label} : {', '.join(names)}")] if names else []
     return "\n".join(lines) + "\n"
 
 
-# --- 18. Page: a report's dict to one HTML page ---------------------------------------------------
+# --- 19. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
-:root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
-@media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;--wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
+:root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;
+--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
+@media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;
+--wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
 *{box-sizing:border-box}
 html{color-scheme:light dark}
-body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);font:1rem/1.55 Charter,"Bitstream Charter","Sitka Text",Cambria,Georgia,serif;font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}
+body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);
+font:1rem/1.55 Charter,"Bitstream Charter","Sitka Text",Cambria,Georgia,serif;
+font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}
 h1{font-size:1.9rem;line-height:1.2;margin:0 0 .3rem}
 h2{font-size:1.35rem;margin:3rem 0 .8rem}
 h3{font-size:1rem;margin:2.2rem 0 .5rem}
@@ -3337,50 +3573,58 @@ a{color:inherit;text-underline-offset:.15em}
 a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid var(--proof);outline-offset:2px}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
 .soft,dt,th,figcaption{color:var(--soft)}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}dd{margin:0}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}
+dd{margin:0}
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.85rem;overflow-wrap:normal}
-th{font-weight:400;text-align:left;vertical-align:bottom}tbody th{vertical-align:top}
+th{font-weight:400;text-align:left;vertical-align:bottom}
+tbody th,td{vertical-align:top}
 th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line)}
-td{vertical-align:top}
 .n{text-align:right;white-space:nowrap}
 .id{overflow-wrap:anywhere;min-width:7rem}
 .bar{display:block;height:.35rem;min-width:4rem;border:1px solid var(--soft);margin-top:.2rem}
-.bar i{display:block;height:100%;background:var(--kept);print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.marks{display:flex;flex-direction:column;gap:.1rem}
+.bar i{display:block;height:100%;background:var(--kept)}
+.marks{display:grid;gap:.1rem}
 .m{white-space:nowrap}.m b{display:inline-block;width:1.2em;text-align:center;font-weight:400}
 .lost{color:var(--lost)}
 details{border-top:1px solid var(--line);padding:.5rem 0}
 summary{cursor:pointer}
 figure{margin:.8rem 0}
 .row{display:grid;grid-template-columns:12rem 1fr;align-items:end;gap:0 .8rem}
-.lab,.row>:first-child{font-size:.8rem;overflow-wrap:anywhere;color:var(--soft)}
-.row>:last-child{position:relative;height:2.2rem;display:block;background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
-.strip .row>:last-child::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);border-left:3px double var(--lost)}
-.row>:last-child i{font-style:normal}
-.row>:last-child>*{position:absolute;top:1rem;height:.9rem}
-.kept,.cut,.away{border:1px solid var(--ink);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.lab,.row>:first-child{font-size:.8rem;color:var(--soft)}
+.row>*+*{position:relative;height:2.2rem;
+background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
+.strip .row>*+*::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);
+border-left:3px double var(--lost)}
+i{font-style:normal}
+.row>*+*>*{position:absolute;top:1rem;height:.9rem}
+.kept,.cut,.away{border:1px solid var(--ink)}
 .kept{background:var(--kept)}
 .cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
 .away{border-style:dashed}
-.row>:last-child>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
-.q b{white-space:nowrap;position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;color:var(--proof)}
-.row>:last-child>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
-.row>:last-child>.tag.before{transform:translateX(-100%)}
-.strip>.first>:last-child,.strip>.away-row>:last-child{background-image:none}.strip>.away-row>:last-child::after{display:none}
-.row>:last-child svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
-.row>:last-child>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost);print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.row>:last-child>.o{top:1rem;min-width:3px;background:var(--proof);print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.row>*+*>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
+.q b{white-space:nowrap;position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;
+color:var(--proof)}
+.row>*+*>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
+.row>*+*>.tag.before{transform:translateX(-100%)}
+.strip>.first>*+*,.strip>.away-row>*+*{background-image:none}
+.strip>.away-row>*+*::after{display:none}
+.row>*+* svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
+.row>*+*>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
+.row>*+*>.o{min-width:3px;background:var(--proof)}
+.bar i,.kept,.cut,.p,.o{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 figcaption{font-size:.8rem}figcaption span{display:inline-block;margin-right:1.2rem}
 .m small{color:var(--soft);font-size:.75rem}
 [id]{scroll-margin-top:1rem}
-@media (forced-colors:active){.kept,.cut,.bar i,.p,.o{forced-color-adjust:none}}
-.words{background:var(--wash);padding:.6rem .8rem;margin:.5rem 0;font-size:.9rem;overflow-wrap:anywhere;white-space:pre-line}
+.words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
 .off{color:var(--soft);font-style:italic}
-@media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}.row>:last-child{height:2.2rem}dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
-@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}figure,.words{break-inside:avoid}h2,h3,summary{break-after:avoid}.words{border:1px solid var(--line)}details::details-content{content-visibility:visible;block-size:auto}}
+@media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}
+dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
+@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}figure,.words{break-inside:avoid}
+h2,h3,summary{break-after:avoid}.words{border:1px solid var(--line)}
+details::details-content{content-visibility:visible;block-size:auto}}
 """
 PAGE = """<!DOCTYPE html>
 <html lang="fr">
@@ -3397,15 +3641,28 @@ PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
+SCROLLED = 'section class="scroll" tabindex="0" aria-label="{}"'  # by keyboard too
 COVERED = ("●", "couverte")
-NOTHING_FOUND = {"no_term": "Aucun mot à chercher.", "no_match": "Aucun passage ne partage un mot avec la question.",
-                 "no_document": "Les filtres n'admettent aucun document.", None: "Rien n'a été envoyé."}
-SIGNS = {"filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"), "split_at_boundary": ("◇", "découpage"),
-         "not_matched": ("□", "sans mot commun"), "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée")}
+SIGNS = {
+    "filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"),
+    "split_at_boundary": ("◇", "découpage"), "not_matched": ("□", "sans mot commun"),
+    "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée"),
+}
+NOTHING_FOUND = {
+    "no_term": "Aucun mot à chercher.", "no_match": "Aucun passage ne partage un mot avec la question.",
+    "no_document": "Les filtres n'admettent aucun document.", None: "Rien n'a été envoyé.",
+}
+COLUMNS = (  # of the variants: label, what is shown, a figure of the summary, what it is a part of
+    ("passages", "{}", "passages_indexed", None), ("mots indexés", "{}", "words_indexed", None),
+    ("contextes complets", "{}/{}", "complete_contexts", "answerable_questions"),
+    ("faits couverts", "{}/{}", "facts_covered", "facts_required"),
+    ("mots envoyés", "{}", "words_sent", None), ("mots redondants", "{}", "redundant_words", "words_sent"),
+)
 DETAILED_QUESTIONS = 50  # beyond, only those that lost a proof are detailed
 SHOWN_WORDS = 200        # of what the budget cut from a passage
 AROUND_WORDS = 15        # on each side of a quote, on a long page
 DRAWN_QUOTES = 40        # one a line; beyond, all on one
+TOLD_LIMITS = 20         # of the passages of a document
 
 
 def escape(text: Any) -> str:
@@ -3414,486 +3671,513 @@ def escape(text: Any) -> str:
     return escape_html(str(text), quote=True)
 
 
-def fr(text: str) -> str:
-    """Our own French, escaped, with its non-breaking spaces."""
-    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", lambda match: "\u00a0" + (match.group(1) or ""), escape(text)))
+def fr(text: str, *values: Any) -> str:
+    """Our own French with its values, escaped, with its non-breaking spaces."""
+    sentence = escape(text.format(*values) if values else text)
+    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", sentence))
 
 
-def draw_page(report: Mapping[str, Any]) -> Iterator[str]:
-    """The pieces of the page of a report, of a case or of citations."""
-    title = report["case"]["title"] or report["case"]["file"] if "case" in report else report["citations"]["file"]
-    head, tail = PAGE.split("@BODY@")
-    yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
-    yield from draw_citations(report["citations"], report) if "citations" in report else draw_report(report, title)
-    yield tail
+def tag(opening: str, *inside: str) -> str:
+    """An element, from what stands in its opening tag and the markup inside."""
+    return f"<{opening}>{''.join(inside)}</{opening.split()[0]}>"
 
 
 def bdi(text: Any) -> str:
     """A name of the case, which may be of a script that runs the other way."""
-    return "<bdi>{}</bdi>".format(escape(text))
+    return tag("bdi", escape(text))
 
 
-def draw_report(report: Mapping[str, Any], title: str) -> Iterator[str]:
+def bullets(sentences: Iterable[str]) -> str:
+    items = [tag("li", fr(sentence)) for sentence in sentences]
+    return tag("ul", *items) if items else ""
+
+
+def bar(part: float, whole: float) -> str:
+    return tag('span class="bar"', f'<i style="width:{(100 * part / whole if whole else 0):.1f}%"></i>')
+
+
+def table(labels: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> Iterator[str]:
+    """Rows are (name, *cells); kind is the attribute of the labels after the first."""
+    head = [tag('th scope="col"' + kind * (number > 0), escape(label)) for number, label in enumerate(labels)]
+    yield "<table>" + tag("thead", tag("tr", *head)) + "<tbody>"
+    for name, *cells in rows:
+        yield tag("tr", tag('th scope="row" class="id"', escape(name)), *cells)
+    yield "</tbody></table>"
+
+
+def draw_page(report: dict) -> Iterator[str]:
+    """The pieces of the page of a report, of a case or of citations."""
+    if "case" in report:
+        title, body = report["case"]["title"] or report["case"]["file"], draw_report
+    else:
+        title, body = report["citations"]["file"], draw_citations
+    head, tail = PAGE.split("@BODY@")
+    yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
+    yield from body(report, title)
+    yield tail
+
+
+def draw_header(title: str, sentence: str, figures: dict) -> str:
+    """The top of a page: its title, a sentence of markup, {label: figure}."""
+    pairs = [tag("dt", label) + tag("dd", escape(figure)) for label, figure in figures.items()]
+    return tag("header", tag("h1", escape(title)), sentence, tag("dl", *pairs))
+
+
+def draw_report(report: dict, title: str) -> Iterator[str]:
     """The page of a case, in order: the case, variants, matrix, strips with their words, documents."""
     case, settings, variants = report["case"], report["settings"], report["variants"]
-    yield '<header><h1>{}</h1><p>{}</p><dl>'.format(escape(title), fr("{}, {}, {} dont {} avec réponse, {}".format(
-        counted(case["words"], "mot"), counted(len(case["documents"]), "document"), counted(case["questions"], "question"),
-        case["answerable_questions"], counted(case["facts"], "fait"))))
-    filters = ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun"
-    for label, value in (("Cas", case["file"]), ("Empreinte", case["sha256"]), ("Atelier", report["atelier"]), ("Filtres", filters),
-                         ("Réglages", "top_k {}, budget {}".format(settings["top_k"], counted(settings["budget_words"], "mot")))):
-        yield "<dt>{}</dt><dd>{}</dd>".format(fr(label), escape(value))
-    yield ('</dl></header><nav aria-label="Sommaire"><ul><li><a href="#variantes">Variantes</a></li><li><a href="#matrice">Matrice</a></li>'
-           '<li><a href="#trajets">Trajets</a></li><li><a href="#documents">Documents</a></li></ul></nav><main id="contenu">')
-    yield from draw_variants(report)
-    shown_questions = [number for number in range(case["questions"]) if case["questions"] <= DETAILED_QUESTIONS
-                       or any(fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
-    yield from draw_matrix(variants, set(shown_questions))
-    yield '<section id="trajets"><h2>{}</h2>'.format(fr("Le trajet de chaque preuve"))
-    yield "<p>{}</p>".format(fr("Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le budget. Plein : envoyé ; "
-                                "hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres lettrés sont les preuves exigées. "
-                                "Les mots d'un document se comptent à partir de 0."))
-    if len(shown_questions) < case["questions"]:
-        yield "<p>{}</p>".format(fr("{} sans preuve perdue : dans la matrice seulement.".format(
-            counted(case["questions"] - len(shown_questions), "question"))))
-    if case["questions"] > DETAILED_QUESTIONS:
-        stages = [stage for stage in STAGE.values() if any(stage.id in variant["summary"]["losses"] for variant in variants)]
-        yield "<ul>{}</ul>".format("".join("<li>{}</li>".format(fr("Une preuve {} : {}".format(stage.label, stage.advice))) for stage in stages))
-    for number in shown_questions:
-        yield from draw_question(number, variants, settings["budget_words"], brief=case["questions"] > DETAILED_QUESTIONS)
-    yield "</section>"
+    questions = variants[0]["questions"]
+    yield draw_header(title, tag("p", fr(
+        "{}, {}, {} dont {} avec réponse, {}", counted(case["words"], "mot"),
+        counted(len(case["documents"]), "document"), counted(len(questions), "question"),
+        case["answerable_questions"], counted(case["facts"], "fait"))), {
+            "Cas": case["file"], "Empreinte": case["sha256"], "Atelier": report["atelier"],
+            "Filtres": ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun",
+            "Réglages": f"top_k {settings['top_k']}, budget {counted(settings['budget_words'], 'mot')}"})
+    links = [tag("li", f'<a href="#{name.lower()}">{name}</a>')
+             for name in ("Variantes", "Matrice", "Trajets", "Documents")]
+    yield tag('nav aria-label="Sommaire"', tag("ul", *links)) + '<main id="contenu">'
+    yield draw_variants(report)
+    brief = len(questions) > DETAILED_QUESTIONS
+    detailed = [number for number in range(len(questions)) if not brief or any(
+        fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
+    yield f"<section id=\"matrice\"><h2>La matrice</h2><{SCROLLED.format('Questions et variantes')}>"
+    labels = ["question"] + [variant["id"] for variant in variants]
+    yield from table(labels, draw_matrix(variants, set(detailed)))
+    yield "</section></section>"
+    yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
     yield "</main>"
 
 
-def draw_variants(report: Mapping[str, Any]) -> Iterator[str]:
+def draw_variants(report: dict) -> str:
     """The warnings, then a line for each variant, with bars."""
-    yield '<section id="variantes"><h2>Les variantes</h2>'
-    if report["warnings"]:
-        yield "<ul>{}</ul>".format("".join("<li>{}</li>".format(fr("Attention : " + warning)) for warning in report["warnings"]))
-    yield '<section class="scroll" tabindex="0" aria-label="Tableau des variantes"><table><thead><tr>'
-    for label in ("variante", "passages", "mots indexés", "contextes complets", "faits couverts", "mots envoyés", "mots redondants"):
-        yield '<th scope="col"{}>{}</th>'.format("" if label == "variante" else ' class="n"', label)
-    yield "</tr></thead><tbody>"
+    rows = []
     for variant in report["variants"]:
         summary = variant["summary"]
-        yield '<tr><th scope="row" class="id">{}</th>'.format(escape(variant["id"]))
-        for value, part, whole in ((summary["passages_indexed"], 0, 0), (summary["words_indexed"], 0, 0),
-                                   (None, summary["complete_contexts"], summary["answerable_questions"]),
-                                   (None, summary["facts_covered"], summary["facts_required"]), (summary["words_sent"], 0, 0),
-                                   (summary["redundant_words"], summary["redundant_words"], summary["words_sent"])):
-            text = "–" if value is None and not whole else "{}/{}".format(part, whole) if value is None else value
-            bar = '<span class="bar"><i style="width:{:.1f}%"></i></span>'.format(100 * part / whole) if whole else ""
-            yield '<td class="n">{}{}</td>'.format(escape(text), bar)
-        yield "</tr>"
-    yield "</tbody></table></section></section>"
+        rows.append([variant["id"]])
+        for _, text, name, total in COLUMNS:
+            part, whole = summary[name], summary.get(total)
+            known = part is not None and (whole != 0 or text == "{}")
+            rows[-1].append(tag('td class="n"', escape(text.format(part, whole)) if known else "–",
+                                bar(part, whole) if whole else ""))
+    labels = ["variante"] + [label for label, *_ in COLUMNS]
+    return tag('section id="variantes"', "<h2>Les variantes</h2>",
+               bullets("Attention : " + warning for warning in report["warnings"]),
+               tag(SCROLLED.format("Tableau des variantes"), *table(labels, rows, ' class="n"')))
 
 
-def sign_of(fact: Mapping[str, Any]) -> Tuple[str, str]:
+def sign_of(fact: dict) -> Tuple[str, str]:
     """The (shape, word) of a fact's state."""
     return SIGNS[fact["loss"]["stage"]] if fact["loss"] else COVERED
 
 
-def draw_matrix(variants: Sequence[Mapping[str, Any]], linked: FrozenSet[int]) -> Iterator[str]:
+def draw_matrix(variants: list, linked: Iterable[int]) -> Iterator[List[str]]:
     """Questions by variants: a mark for each fact, a shape and a word, linked to its detail."""
-    yield '<section id="matrice"><h2>La matrice</h2><section class="scroll" tabindex="0" aria-label="Questions et variantes">'
-    yield '<table><thead><tr><th scope="col">question</th>'
-    for variant in variants:
-        yield '<th scope="col">{}</th>'.format(escape(variant["id"]))
-    yield "</tr></thead><tbody>"
     for number, question in enumerate(variants[0]["questions"]):
-        yield '<tr><th scope="row" class="id">{}</th>'.format(escape(question["id"]))
-        for rank, variant in enumerate(variants):
-            marks = ""
-            for fact in variant["questions"][number]["facts"]:
-                text = '<b aria-hidden="true">{}</b>{} <small>{}</small>'.format(*sign_of(fact), bdi(fact["id"]))
-                lost = " lost" if fact["loss"] else ""
-                marks += ('<a class="m{}" href="#d{}-{}">{}</a>'.format(lost, number, rank, text) if number in linked
-                          else '<span class="m{}">{}</span>'.format(lost, text))
-            yield '<td><div class="marks">{}</div></td>'.format(marks or '<span class="soft">sans preuve exigée</span>')
-        yield "</tr>"
-    yield "</tbody></table></section></section>"
+        cells = []
+        for column, variant in enumerate(variants):
+            link = f' href="#d{number}-{column}"' if number in linked else ""
+            marks = [draw_mark(fact, link) for fact in variant["questions"][number]["facts"]]
+            marks = marks or ['<span class="soft">sans preuve exigée</span>']
+            cells.append(tag("td", tag('div class="marks"', *marks)))
+        yield [question["id"], *cells]
 
 
-def draw_question(number: int, variants: Sequence[Mapping[str, Any]], budget: int, brief: bool) -> Iterator[str]:
-    """A question, and a fold for each variant: the strip, then the words; brief: only for those that lost a proof."""
-    question = variants[0]["questions"][number]
-    yield '<article aria-labelledby="q{}"><h3 id="q{}">{}</h3>'.format(number, number, escape(question["text"]))
-    yield '<p class="soft">{}</p>'.format(escape(question["id"]))
-    for rank, variant in enumerate(variants):
-        asked = variant["questions"][number]
-        lost = [fact for fact in asked["facts"] if fact["loss"]]
-        state = "preuves couvertes" if asked["facts"] and not lost else "sans réponse attendue" if not asked["answerable"] else ", ".join(
-            "{} : {}".format(fact["id"], STAGE[fact["loss"]["stage"]].label) for fact in lost)
+def draw_mark(fact: dict, link: str) -> str:
+    """A fact in the matrix; link is its attribute, if any."""
+    shape, word = sign_of(fact)
+    opening = f"{'a' if link else 'span'} class=\"m{' lost' if fact['loss'] else ''}\"{link}"
+    return tag(opening, tag('b aria-hidden="true"', shape), word, " ", tag("small", bdi(fact["id"])))
+
+
+def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) -> Iterator[str]:
+    """The questions that are detailed, by their numbers; brief: advice is given once."""
+    yield '<section id="trajets"><h2>Le trajet de chaque preuve</h2>'
+    yield tag("p", fr(
+        "Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le "
+        "budget. Plein : envoyé ; hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres "
+        "lettrés sont les preuves exigées. Les mots d'un document se comptent à partir de 0."))
+    left = len(variants[0]["questions"]) - len(detailed)
+    if left:
+        yield tag("p", fr("{} sans preuve perdue : dans la matrice seulement.", counted(left, "question")))
+    if brief:
+        lost = {name for variant in variants for name in variant["summary"]["losses"]}
+        yield bullets(f"Une preuve {stage.label} : {stage.advice}"
+                      for stage in STAGE.values() if stage.id in lost)
+    for number in detailed:
+        yield draw_question(number, variants, budget, brief)
+    yield "</section>"
+
+
+def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
+    """A question, and a fold for each variant: the strip, the words; brief: only where a proof was lost."""
+    asked, folds = variants[0]["questions"][number], []
+    for column, variant in enumerate(variants):
+        question = variant["questions"][number]
+        facts, hits = lettered(question["facts"]), shown_hits(variant, question)
+        lost = ", ".join(f"{fact['id']} : {STAGE[fact['loss']['stage']].label}"
+                         for fact in facts if fact["loss"])
+        state = fr(lost or ("preuves couvertes" if facts else "sans réponse attendue"))
+        place, name = f'id="d{number}-{column}"', escape(variant["id"]) + " – "
         if brief and not lost:
-            yield '<p id="d{}-{}">{} – {}</p>'.format(number, rank, escape(variant["id"]), fr(state))
+            folds.append(tag("p " + place, name, state))
             continue
-        yield '<details{}><summary>{} – <span{}>{}</span></summary><div id="d{}-{}">'.format(
-            " open" if lost and not brief else "", escape(variant["id"]), ' class="lost"' if lost else "", fr(state), number, rank)
-        yield from draw_strip(variant, asked, budget, brief)
-        yield from draw_words(variant, asked, brief)
-        yield "</div></details>"
-    yield "</article>"
+        away = [(fact, *stand) for fact in facts for stand in places_away(variant, fact, hits)]
+        strip = draw_strip(hits, away, facts, budget, brief) if hits or away else tag(
+            "p", fr(NOTHING_FOUND[question["no_hits"]]))
+        folds.append(tag("details open" if lost and not brief else "details",
+                         tag("summary", name, tag('span class="lost"' if lost else "span", state)),
+                         tag("div " + place, strip, *draw_words(hits, facts, brief))))
+    return tag(f'article aria-labelledby="q{number}"',
+               tag(f'h3 id="q{number}"', escape(asked["text"])),
+               tag('p class="soft"', escape(asked["id"])), *folds)
 
 
-def letters(facts: Sequence[Mapping[str, Any]]) -> List[Tuple[str, Mapping[str, Any]]]:
-    """A, B, C… for the facts of a question."""
-    return [(chr(ord("A") + number) if number < 26 else str(number + 1), fact) for number, fact in enumerate(facts)]
+def lettered(facts: list) -> list:
+    """The facts of a question, with a letter each: A, B, C…"""
+    return [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
+            for number, fact in enumerate(facts)]
 
 
 def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
     """A box from word start to word end of a track that is scale words long."""
     left, width = (round(100 * words / scale, 1) or 0 for words in (start, end - start))
-    return '<i class="{}" style="left:{:g}%{}">{}</i>'.format(kind, left, ";width:{:g}%".format(width) if end > start else "", inside)
+    style = "left:{:g}%;width:{:g}%" if end > start else "left:{:g}%"
+    return f'<i class="{kind}" style="{style.format(left, width)}">{inside}</i>'
 
 
-def rows_of(variant: Mapping[str, Any], question: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """What the strip and the words show, in order: the hits; of another engine, what it sent, then what it found and left."""
+def track(label: str, drawn: str, told: str, kind: str = "") -> str:
+    """A label, and boxes on a line with the words that say the same."""
+    return tag(f'div class="row{kind}"', tag("span", bdi(label)),
+               tag(f'span role="img" aria-label="{fr(told)}"', drawn))
+
+
+def shown_hits(variant: dict, question: dict) -> list:
+    """The hits; of another engine, what it sent, then what it found and left."""
     hits = question["hits_before_budget"] or []
     if variant["chunking"] is not None:
         return hits
     found = {hit["passage"]: hit for hit in hits}
-    sent = {kept["passage"]: kept for kept in question["context"]}
-    return ([{**found.get(kept["passage"], kept), "rank": kept["rank"], "kept_words": kept["words"]} for kept in question["context"]]
-            + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in sent])
+    sent = [{**found.get(part["passage"], part), "rank": part["rank"], "kept_words": part["words"]}
+            for part in question["context"]]
+    names = {hit["passage"] for hit in sent}
+    return sent + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in names]
 
 
-def places_in(row: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]) -> List[Tuple[str, int, int]]:
-    """(letter, start, end) of the quotes in a row's passage, in its own words, those put before it counted."""
-    placed = []
-    for letter, fact in letters(facts):
-        start, end = max(fact["start"], row["start"]), min(fact["end"], row["end"])
-        if fact["document"] == row["document"] and start < end:
-            placed.append((letter, row["lead_words"] + start - row["start"], row["lead_words"] + end - row["start"]))
-    return placed
+def places_in(hit: dict, facts: list) -> List[tuple]:
+    """(letter, start, end) of the quotes in a passage, in its own words, those put before it counted."""
+    places, lead = [], hit["lead_words"] - hit["start"]
+    for fact in facts:
+        start, end = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
+        if fact["document"] == hit["document"] and start < end:
+            places.append((fact["letter"], lead + start, lead + end))
+    return places
 
 
-def draw_strip(variant: Mapping[str, Any], question: Mapping[str, Any], budget: int, brief: bool) -> Iterator[str]:
-    """The hits to scale, one after the other, the budget across them, and the passages where lost proofs really stand.
-
-    brief: passages without proof that follow one another share a line.
-    """
-    facts, rows = question["facts"], rows_of(variant, question)
-    away = [(letter, fact, *place) for letter, fact in letters(facts) for place in places_away(variant, fact, {row["passage"] for row in rows})]
-    scale = max([budget, sum(row["words"] for row in rows)] + [end - start for _, _, _, start, end in away])
-    if not rows and not away:
-        yield "<p>{}</p>".format(fr(NOTHING_FOUND[question["no_hits"]]))
-        return
-    yield '<figure><div class="strip" style="--budget:{:g}%">'.format(round(100 * budget / scale, 1))
-    tag = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale, fr("budget : {}".format(counted(budget, "mot"))))
-    yield '<div class="row first"><span></span><span>{}</span></div>'.format(tag)
-    before, group = 0, []
-    for row in rows + [None]:
-        if group and (row is None or not brief or places_in(row, facts) or places_in(group[-1], facts)):
-            yield draw_passages(group, before, scale, facts)
-            before, group = before + sum(each["words"] for each in group), []
-        group.append(row)
-    for letter, fact, label, start, end in away:
-        place = max(0, fact["start"] - start), min(end, fact["end"]) - start
-        told = "{}, mots {} à {}".format(letter, start + place[0], start + place[1] - 1)
-        yield draw_row(label, box("away", 0, end - start, scale) + box("q", *place, scale, "<b>{}</b>".format(letter)), told, " away-row")
-    caption = " ".join("<span>{}</span>".format(fr("{} : {}, {}".format(letter, fact["id"], sign_of(fact)[1]))) for letter, fact in letters(facts))
-    yield "</div><figcaption>{}</figcaption></figure>".format(caption)
-
-
-def draw_passages(group: Sequence[Mapping[str, Any]], before: int, scale: int, facts: Sequence[Mapping[str, Any]]) -> str:
-    """A row of the strip: one passage, or several without proof; before is the number of words ahead of it."""
-    words, kept = sum(row["words"] for row in group), sum(row["kept_words"] for row in group)
-    boxes = box("kept", before, before + kept, scale) if kept else ""
-    boxes += box("cut", before + kept, before + words, scale) if kept < words else ""
-    told = ["{}, {}".format(counted(kept, "mot envoyé"), counted(words - kept, "coupé"))]
-    first = group[0]["start"] - group[0]["lead_words"]  # told as in the JSON: words of the document, from 0
-    for letter, start, end in places_in(group[0], facts):
-        boxes += box("q", before + start, before + end, scale, "<b>{}</b>".format(letter))
-        told.append("{}, mots {} à {}".format(letter, first + start, first + end - 1))
-    label = "{} · {} · {}".format(group[0]["rank"], group[0]["passage"], counted(words, "mot")) if len(group) == 1 else "{} à {} · {}".format(
-        group[0]["rank"], group[-1]["rank"], counted(words, "mot"))
-    return draw_row(label, boxes, " ; ".join(told))
-
-
-def draw_row(label: str, boxes: str, told: str, kind: str = "") -> str:
-    """A label, and a track of boxes with the words that say the same."""
-    return '<div class="row{}"><span>{}</span><span role="img" aria-label="{}">{}</span></div>'.format(kind, bdi(label), fr(told), boxes)
-
-
-def places_away(variant: Mapping[str, Any], fact: Mapping[str, Any], found: Iterable[str]) -> Iterator[Tuple[str, int, int]]:
+def places_away(variant: dict, fact: dict, hits: list) -> Iterator[tuple]:
     """(label, start, end) of the passages, not among the hits, where a lost proof really stands."""
-    loss = fact["loss"] or {}
-    told = loss.get("pieces", [{"passage": loss["passage"], "rank": loss.get("rank")}] if "passage" in loss else [])
-    for each in told:
-        document, _, number = each["passage"].rpartition("#")
-        if each["passage"] not in found and variant["passages"] and number.isdigit():
+    loss, found = fact["loss"] or {}, {hit["passage"] for hit in hits}
+    for piece in loss.get("pieces", [loss] if "passage" in loss else []):
+        name, rank = piece["passage"], piece.get("rank")
+        document, _, number = name.rpartition("#")
+        if name not in found and variant["passages"] and number.isdigit():
             start, end = variant["passages"][document][int(number) - 1]
-            rank = "rang {}".format(each["rank"]) if each["rank"] else "sans rang"
-            yield "{} · {} · {}".format(rank, each["passage"], counted(end - start, "mot")), start, end
+            rank = f"rang {rank}" if rank else "sans rang"
+            yield f"{rank} · {name} · {counted(end - start, 'mot')}", start, end
 
 
-def draw_words(variant: Mapping[str, Any], question: Mapping[str, Any], brief: bool) -> Iterator[str]:
-    """What was sent, its quotes marked, what the budget cut greyed, and each loss in a sentence with what to try next.
+def draw_strip(hits: list, away: list, facts: list, budget: int, brief: bool) -> str:
+    """The hits to scale, the budget, the passages away; brief: those without proof share a line."""
+    scale = max([budget, sum(hit["words"] for hit in hits)] + [end - start for *_, start, end in away])
+    limit = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale,
+                fr("budget : {}", counted(budget, "mot")))
+    tracks, before, group = [tag('div class="row first"', "<span></span>", tag("span", limit))], 0, []
+    for hit, after in zip(hits, [*hits[1:], None]):
+        group.append(hit)
+        if not brief or after is None or places_in(hit, facts) or places_in(after, facts):
+            tracks.append(draw_passages(group, before, scale, facts))
+            before, group = before + sum(hit["words"] for hit in group), []
+    for fact, label, start, end in away:
+        first, last = max(start, fact["start"]), min(end, fact["end"])
+        quote = box("q", first - start, last - start, scale, tag("b", fact["letter"]))
+        tracks.append(track(label, box("away", 0, end - start, scale) + quote,
+                            f"{fact['letter']}, mots {first} à {last - 1}", " away-row"))
+    legend = [tag("span", fr("{} : {}, {}", fact["letter"], fact["id"], sign_of(fact)[1])) for fact in facts]
+    strip = f'div class="strip" style="--budget:{round(100 * budget / scale, 1):g}%"'
+    return tag("figure", tag(strip, *tracks), tag("figcaption", " ".join(legend)))
 
-    brief: only the words around the quotes.
-    """
-    facts, room = question["facts"], SHOWN_WORDS
-    for row in rows_of(variant, question):
-        places = [(start, end) for _, start, end in places_in(row, facts)]
-        shown_words = min(row["words"], row["kept_words"] + room)
-        room -= shown_words - row["kept_words"]
-        around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places] if brief else [(0, shown_words)]
+
+def draw_passages(group: list, before: int, scale: int, facts: list) -> str:
+    """A line of the strip, after some words: one passage, or several without proof."""
+    hit, words, sent = group[0], *(sum(hit[name] for hit in group) for name in ("words", "kept_words"))
+    drawn = box("kept", before, before + sent, scale) if sent else ""
+    drawn += box("cut", before + sent, before + words, scale) if sent < words else ""
+    told = f"{counted(sent, 'mot envoyé')}, {counted(words - sent, 'coupé')}"
+    first = hit["start"] - hit["lead_words"]  # told as in the JSON: words of the document, from 0
+    for letter, start, end in places_in(hit, facts):
+        drawn += box("q", before + start, before + end, scale, tag("b", letter))
+        told += f" ; {letter}, mots {first + start} à {first + end - 1}"
+    name = "· " + hit["passage"] if len(group) == 1 else f"à {group[-1]['rank']}"
+    return track(f"{hit['rank']} {name} · {counted(words, 'mot')}", drawn, told)
+
+
+def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
+    """What was sent (brief: around the quotes), then each loss in a sentence, and what to try."""
+    room = SHOWN_WORDS
+    for hit in hits:
+        places = [(start, end) for _, start, end in places_in(hit, facts)]
+        shown_words = min(hit["words"], hit["kept_words"] + room)
+        room -= shown_words - hit["kept_words"]
+        around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
+        around = around if brief else [(0, shown_words)]
         around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
         if around:
-            yield '<p class="words" dir="auto"><span class="lab">{}</span>\n{}</p>'.format(
-                bdi("{} · {}".format(row["rank"], row["passage"])), mark_words(row, places, around))
+            label = tag('span class="lab"', bdi(f"{hit['rank']} · {hit['passage']}"))
+            yield tag('p class="words" dir="auto"', label, "\n", mark_words(hit, places, around))
     for fact in facts:
         if fact["loss"]:
             stage = STAGE[fact["loss"]["stage"]]
-            yield '<p><span class="lost">{}</span> «\u00a0<bdi>{}</bdi>\u00a0»{}</p>'.format(
-                fr("{} : {} ({}).".format(fact["id"], stage.label, detail_of(fact["loss"]))), escape(fact["quote"]),
-                "" if brief else "<br>" + fr(stage.advice))
+            sentence = fr("{} : {} ({}).", fact["id"], stage.label, detail_of(fact["loss"]))
+            yield tag("p", tag('span class="lost"', sentence), " «\u00a0", bdi(fact["quote"]), "\u00a0»",
+                      "" if brief else "<br>" + fr(stage.advice))
 
 
-def mark_words(row: Mapping[str, Any], places: Sequence[Tuple[int, int]], around: Sequence[Tuple[int, int]]) -> str:
-    """The words of a passage that stand in around: quotes marked, those beyond the budget greyed; what is left out is counted."""
-    words, kept = list(WORD.finditer(row["text"])), row["kept_words"]
-    limits = {0, len(words), min(kept, len(words))} | {min(limit, len(words)) for pair in [*places, *around] for limit in pair}
-    text, edges, left = "", sorted(limits), 0
-    for start, end in zip(edges, edges[1:]):
-        if not any(first <= start < last for first, last in around):
+def mark_words(hit: dict, places: List[tuple], around: List[tuple]) -> str:
+    """The words around some places, quotes marked, the budget's cut greyed; others are counted."""
+    def within(pairs):
+        return any(first <= start < last for first, last in pairs)
+    words, sent = list(WORD.finditer(hit["text"])), hit["kept_words"]
+    limits = sorted({min(limit, len(words)) for limit in {0, sent, len(words)}.union(*places, *around)})
+    text, left = "", 0
+    for start, end in zip(limits, limits[1:]):
+        if not within(around):
             left += end - start
             continue
-        text += left_out(left) if left else row["text"][words[start - 1].end():words[start].start()] if start else ""
-        part, left = escape(row["text"][words[start].start():words[end - 1].end()]), 0
-        part = "<mark>{}</mark>".format(part) if any(first <= start < last for first, last in places) else part
-        text += '<span class="off">{}</span>'.format(part) if start >= kept else part
+        if start:
+            text += left_out(left) if left else hit["text"][words[start - 1].end():words[start].start()]
+        part, left = escape(hit["text"][words[start].start():words[end - 1].end()]), 0
+        part = tag("mark", part) if within(places) else part
+        text += tag('span class="off"', part) if start >= sent else part
     return text + (left_out(left) if left else "")
 
 
 def left_out(words: int) -> str:
     """`… 191 mots …`, in the place of words that are not shown."""
-    return ' <span class="off">{}</span> '.format(fr("… {} …".format(counted(words, "mot"))))
+    return " {} ".format(tag('span class="off"', fr("… {} …", counted(words, "mot"))))
 
 
-def draw_documents(documents: Sequence[Mapping[str, Any]], variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def draw_documents(documents: list, variants: list) -> Iterator[str]:
     """Each document as a line of its words: the limits of each variant above, quotes below."""
-    yield '<section id="documents"><h2>Les documents</h2><p>{}</p>'.format(
-        fr("Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des passages, les cadres les preuves ; "
-           "celles qu'une limite coupe sont soulignées sur la ligne de la variante."))
-    quotes: Dict[str, Dict[Tuple[int, int, str], None]] = {}
-    for question in (question for variant in variants[:1] for question in variant["questions"]):
+    yield '<section id="documents"><h2>Les documents</h2>'
+    yield tag("p", fr(
+        "Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des "
+        "passages, les cadres les preuves ; celles qu'une limite coupe sont soulignées sur la ligne de la "
+        "variante."))
+    quotes: Dict[str, set] = {document["id"]: set() for document in documents}
+    for question in variants[0]["questions"]:
         for fact in question["facts"]:
-            for each in fact.get("alternatives", [fact]):
-                quotes.setdefault(each["document"], {})[each["start"], each["end"], fact["id"]] = None
+            for quote in fact.get("alternatives", [fact]):
+                quotes[quote["document"]].add((quote["start"], quote["end"], fact["id"]))
     for document in documents:
-        yield from draw_document(document, sorted(quotes.get(document["id"], ())), [variant for variant in variants if variant["passages"] is not None])
+        yield draw_document(document, sorted(quotes[document["id"]]), variants)
     yield "</section>"
 
 
-def draw_document(document: Mapping[str, Any], quotes: Sequence[Tuple[int, int, str]], variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def draw_document(document: dict, quotes: List[tuple], variants: list) -> str:
     """One document: quotes are (start, end, fact id)."""
-    total = document["words"]
-    yield '<h3>{}</h3><p class="soft">{}</p><figure>'.format(bdi(document["id"]), fr("{}, {}".format(counted(total, "mot"), counted(len(quotes), "preuve"))))
-    broken: Dict[Tuple[str, str], List[str]] = {}
+    name, total, proofs = document["id"], document["words"], counted(len(quotes), "preuve")
+    tracks, broken = [], {}
     for variant in variants:
-        limits, split = cut_quotes(variant["passages"][document["id"]], quotes)
-        for start, end, id, where in split:
-            broken.setdefault((id, where), []).append(variant["id"])
-        under = "".join(box("p", start, end, total) for start, end, _, _ in split)
-        told = "{}, limites aux mots {}".format(counted(len(limits) - 1, "passage"), ", ".join(map(str, limits[:20])) + (", …" if len(limits) > 20 else ""))
-        yield draw_row(variant["id"], draw_path("M{} 6v20", limits, total) + under, told)
+        if variant["passages"] is not None:
+            limits, split = cut_quotes(variant["passages"][name], quotes)
+            for _, _, fact, where in split:
+                broken.setdefault((fact, where), []).append(variant["id"])
+            told = "{}, limites aux mots {}".format(
+                counted(len(limits) - 1, "passage"), ", ".join(map(str, limits[:TOLD_LIMITS])))
+            tracks.append(track(variant["id"], draw_limits(limits, total) + boxes("p", split, total),
+                                told + (", …" if len(limits) > TOLD_LIMITS else "")))
     if len(quotes) > DRAWN_QUOTES:
-        yield draw_row("les preuves", "".join(box("o", start, end, total) for start, end, _ in quotes), counted(len(quotes), "preuve"))
-    for start, end, id in quotes if len(quotes) <= DRAWN_QUOTES else ():
-        yield draw_row("{} · {}–{}".format(id, start, end - 1), box("q", start, end, total), "mots {} à {}".format(start, end - 1))
-    yield "</figure>"
-    if broken:
-        more = len(broken) - DRAWN_QUOTES
-        yield "<ul>{}{}</ul>".format("".join("<li>{}</li>".format(fr("{} : {} par {}.".format(id, where, ", ".join(ids))))
-                                             for (id, where), ids in islice(broken.items(), DRAWN_QUOTES)),
-                                     "<li>{}</li>".format(fr("et {}.".format(counted(more, "autre")))) if more > 0 else "")
+        tracks.append(track("les preuves", boxes("o", quotes, total), proofs))
+    else:
+        tracks += [track(f"{fact} · {start}–{end - 1}", box("q", start, end, total),
+                         f"mots {start} à {end - 1}") for start, end, fact in quotes]
+    sentences = ["{} : {} par {}.".format(*pair, ", ".join(names)) for pair, names in broken.items()]
+    if len(sentences) > DRAWN_QUOTES:
+        sentences[DRAWN_QUOTES:] = [f"et {counted(len(sentences) - DRAWN_QUOTES, 'autre')}."]
+    return tag("h3", bdi(name)) + tag('p class="soft"', fr("{}, {}", counted(total, "mot"), proofs)) + tag(
+        "figure", *tracks) + bullets(sentences)
 
 
-def cut_quotes(passages: Sequence[Sequence[int]], quotes: Iterable[Tuple[int, int, str]]) -> Tuple[List[int], List[Tuple[int, int, str, str]]]:
-    """(limits of the passages, [(start, end, fact id, where it is cut, in French)] of the quotes that no passage holds whole)."""
-    limits, starts = sorted({limit for passage in passages for limit in passage}), [first for first, _ in passages]
-    split = []
-    for start, end, id in quotes:
+def boxes(kind: str, quotes: List[tuple], total: int) -> str:
+    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
+
+
+def cut_quotes(passages: list, quotes: List[tuple]) -> Tuple[List[int], List[tuple]]:
+    """The limits of the passages, and the quotes that none holds whole: (start, end, fact id, where cut)."""
+    limits = sorted({limit for pair in passages for limit in pair})
+    starts, split = [start for start, _ in passages], []
+    for start, end, name in quotes:
         inside = limits[bisect_right(limits, start):bisect_left(limits, end)]
-        at = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
-        if not at or passages[at - 1][1] < end:
-            split.append((start, end, id, "coupée au mot {}".format(inside[0]) if inside else "laissée de côté, ou coupée dans un mot,"))
+        before = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
+        if not before or passages[before - 1][1] < end:
+            split.append((start, end, name, f"coupée au mot {inside[0]}" if inside else
+                          "laissée de côté, ou coupée dans un mot,"))
     return limits, split
 
 
-def draw_path(step: str, places: Iterable[int], scale: int) -> str:
-    """One stroke at each place of a track."""
-    return ('<svg viewBox="0 0 1000 32" preserveAspectRatio="none" aria-hidden="true"><path d="{}" fill="none" vector-effect="non-scaling-stroke"/>'
-            '</svg>').format("".join(step.format(round(1000 * place / scale, 1)) for place in places))
+def draw_limits(limits: Iterable[int], total: int) -> str:
+    """One stroke at each limit of a document."""
+    strokes = "".join(f"M{round(1000 * limit / total, 1)} 6v20" for limit in limits)
+    return tag('svg viewBox="0 0 1000 32" preserveAspectRatio="none" aria-hidden="true"',
+               f'<path d="{strokes}" fill="none" vector-effect="non-scaling-stroke"/>')
 
 
-def draw_citations(citations: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+def draw_citations(report: dict, title: str) -> Iterator[str]:
     """Three fractions as bars, then the claims by verdict, each citation with its status."""
-    yield '<header><h1>{}</h1><dl><dt>Empreinte</dt><dd>{}</dd><dt>Atelier</dt><dd>{}</dd></dl></header><main id="contenu">'.format(
-        escape(citations["file"]), escape(citations["sha256"]), escape(report["atelier"]))
-    yield '<section><h2>Trois fractions</h2><table><tbody>'
-    for key, label in FRACTIONS:
-        part, whole = citations[key]["numerator"], citations[key]["denominator"]
-        yield '<tr><th scope="row">{}</th><td class="n">{}<span class="bar"><i style="width:{:.1f}%"></i></span></td></tr>'.format(
-            fr(label), escape(citations[key]["fraction"]), 100 * part / whole if whole else 0)
+    citations = report["citations"]
+    yield draw_header(title, "", {"Empreinte": citations["sha256"], "Atelier": report["atelier"]})
+    yield '<main id="contenu"><section><h2>Trois fractions</h2><table><tbody>'
+    for name, label in FRACTIONS:
+        figure = citations[name]
+        yield tag("tr", tag('th scope="row"', fr(label)), tag(
+            'td class="n"', escape(figure["fraction"]), bar(figure["numerator"], figure["denominator"])))
     yield "</tbody></table></section>"
     for verdict, label in CLAIMS.items():
-        claims = [claim for claim in citations["claims"] if claim["verdict"] == verdict]
-        yield "<section><h2>{}</h2>".format(fr("{} : {}".format(label, len(claims))))
-        if claims:
-            yield '<table><thead><tr><th scope="col">affirmation</th><th scope="col">citations</th></tr></thead><tbody>'
-            for claim in claims:
-                told = [fr("{} : {}, {}{}".format(each["passage"], STATUSES[each["status"]], RELATIONS[each["relation"]],
-                                                 ", répétée" if each["duplicate"] else "")) for each in claim["citations"]]
-                yield '<tr><th scope="row" class="id">{}</th><td class="id">{}</td></tr>'.format(escape(claim["id"]), "<br>".join(told) or "sans citation")
-            yield "</tbody></table>"
-        yield "</section>"
+        rows = [draw_claim(claim) for claim in citations["claims"] if claim["verdict"] == verdict]
+        yield tag("section", tag("h2", fr("{} : {}", label, len(rows))),
+                  *table(("affirmation", "citations"), rows) if rows else "")
     yield "</main>"
 
 
-# --- 19. Guards: the thirteen of --self-test ------------------------------------------------------
+def draw_claim(claim: dict) -> List[str]:
+    """Its line of the table."""
+    told = [fr("{} : {}, {}{}", cited["passage"], STATUSES[cited["status"]], RELATIONS[cited["relation"]],
+               ", répétée" if cited["duplicate"] else "") for cited in claim["citations"]]
+    return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
+
+
+# --- 20. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
-    "documents": [{"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
-                  {"id": "b", "text": "Le plafond est de 140 euros."}],
+    "documents": [
+        {"id": "a", "text": "Le plafond est de 140 euros. Il monte à 190 euros après accord écrit."},
+        {"id": "b", "text": "Le plafond est de 140 euros."}],
     "facts": [{"id": "regle", "document": "a", "quote": "plafond est de 140 euros"},
               {"id": "exception", "document": "a", "quote": "190 euros après accord écrit"}],
     "questions": [{"id": "q", "text": "Quel plafond ?", "required_facts": ["regle", "exception"]}],
 }
 
 
-def refusals(**changes: Any) -> List[str]:
-    """The sentences with which a small sound case is refused once some of its keys are changed."""
-    try:
-        read_case(json.dumps({**GUARD_CASE, **changes}).encode("utf-8"), "", lambda path: b"")
-    except AtelierError as error:
-        return list(error.sentences)
-    return []
+def read_guard_case(**added: List[dict]) -> Case:
+    """The case of the guards, with more documents, facts or questions."""
+    case = {name: members + added.get(name, []) for name, members in GUARD_CASE.items()}
+    return read_case(json.dumps(case).encode("utf-8"), "", lambda path: b"")
 
 
-def guard_coverage(*kept: Tuple[int, int], document: str = "a") -> List[Any]:
-    """[rule covered, exception covered, complete] when the given words of a document are kept."""
-    case = read_case(json.dumps(GUARD_CASE).encode("utf-8"), "", lambda path: b"")
-    spans = [Span(document, start, end) for start, end in kept]
+def verdicts(document: str, *sent: Tuple[int, int]) -> List[Any]:
+    """[rule covered, exception covered, complete] when these words of a document are sent."""
+    case, spans = read_guard_case(), [Span(document, *words) for words in sent]
     covered = [not missing_spans(fact.quotes[0].span, spans) for fact in case.facts.values()]
     return covered + [is_complete(case.questions[0], covered)]
 
 
-def guard_duplicate_document():
-    return refusals(documents=GUARD_CASE["documents"] + [{"id": "b", "text": "Autre."}]), [
-        "documents[2].id : identifiant « b » déjà pris par documents[1].id ; donnez-en un autre."]
-
-
-def guard_duplicate_fact():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "regle", "document": "b", "quote": "140 euros"}]), [
-        "facts[2].id : identifiant « regle » déjà pris par facts[0].id ; donnez-en un autre."]
-
-
-def guard_duplicate_question():
-    return refusals(questions=GUARD_CASE["questions"] * 2), [
-        "questions[1].id : identifiant « q » déjà pris par questions[0].id ; donnez-en un autre."]
-
-
-def guard_unknown_document():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "c", "document": "z", "quote": "140 euros"}]), [
-        "facts[2].document : document « z » inconnu. Possibles : a, b."]
-
-
-def guard_unknown_fact():
-    return refusals(questions=[{"id": "q", "text": "Quel plafond ?", "required_facts": ["regles"]}]), [
-        "questions[0].required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]
-
-
-def guard_absent_quote():
-    return refusals(facts=GUARD_CASE["facts"] + [{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]), [
-        "facts[2].quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
-        "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]
-
-
-def guard_inconsistent_question():
-    return refusals(questions=[{"id": "p", "text": "Quel plafond ?", "required_facts": []},
-                               {"id": "q", "text": "Quel plafond ?", "answerable": False, "required_facts": ["regle"]}]), [
-        "questions[0] : question sans fait exigé ; listez-les dans « required_facts », ou écrivez \"answerable\": false.",
-        "questions[1] : question déclarée sans réponse, mais qui exige des faits ; ôtez les faits ou « answerable »."]
-
-
-def guard_empty_document():
-    return refusals(documents=GUARD_CASE["documents"] + [{"id": "c", "text": " \n"}]), [
-        "documents[2].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]
-
-
-def guard_rule_without_exception():
-    return guard_coverage((0, 6)), [True, False, False]
-
-
-def guard_truncated_quote():
-    return guard_coverage((0, 5))[:1] + guard_coverage((1, 6), (10, 14))[:2], [False, True, False]
-
-
-def guard_wrong_document():
-    return guard_coverage((0, 6), document="b")[:2], [False, False]
-
-
-def guard_unknown_passage():
-    known = {"a#0001": make_passage(make_document("a", "", "Le plafond est de 140 euros.", {}), "a#0001", 0, 28, "")}
+def outcome_of(attempt: Callable[..., Any], *given: Any) -> Any:
+    """What an attempt gives, or the sentences with which it is refused."""
     try:
-        obtained = str(kept_spans(known, [("a#0001", 6), ("a#0002", 6)]))
+        return attempt(*given)
     except AtelierError as error:
-        obtained = str(error)
-    return obtained, "passage « a#0002 » inconnu de cette variante. Vouliez-vous dire « a#0001 » ?"
+        return error.sentences
 
 
-def guard_invalid_overlap():
-    def refused(overlap):
-        try:
-            return str(windows(9, 4, overlap))
-        except AtelierError:
-            return "refusé"
-    return [refused(overlap) for overlap in (-1, 4, 5, 3)], [
-        "refusé", "refusé", "refusé", "[(0, 4), (1, 5), (2, 6), (3, 7), (4, 8), (5, 9)]"]
-
-
-GUARDS = (
-    ("deux documents de même identifiant sont refusés", guard_duplicate_document),
-    ("deux faits de même identifiant sont refusés", guard_duplicate_fact),
-    ("deux questions de même identifiant sont refusées", guard_duplicate_question),
-    ("un fait sur un document inconnu est refusé", guard_unknown_document),
-    ("une question sur un fait inconnu est refusée", guard_unknown_fact),
-    ("une citation absente de son document est refusée", guard_absent_quote),
-    ("une question incohérente avec ses faits est refusée", guard_inconsistent_question),
-    ("un document vide est refusé", guard_empty_document),
-    ("la règle sans son exception ne suffit pas", guard_rule_without_exception),
-    ("une citation à laquelle il manque un mot n'est pas couverte", guard_truncated_quote),
-    ("les mêmes mots dans un autre document ne prouvent rien", guard_wrong_document),
-    ("un passage inconnu dans un contexte est une erreur", guard_unknown_passage),
-    ("un recouvrement impossible est refusé", guard_invalid_overlap),
+GUARDS = (  # the sentence to defend, what is tried, what must come, worked by hand
+    ("deux documents de même identifiant sont refusés",
+     lambda: read_guard_case(documents=[{"id": "b", "text": "Autre."}]),
+     ["documents[2].id : identifiant « b » déjà pris par documents[1].id ; donnez-en un autre."]),
+    ("deux faits de même identifiant sont refusés",
+     lambda: read_guard_case(facts=[{"id": "regle", "document": "b", "quote": "140 euros"}]),
+     ["facts[2].id : identifiant « regle » déjà pris par facts[0].id ; donnez-en un autre."]),
+    ("deux questions de même identifiant sont refusées",
+     lambda: read_guard_case(questions=[{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]),
+     ["questions[1].id : identifiant « q » déjà pris par questions[0].id ; donnez-en un autre."]),
+    ("un fait sur un document inconnu est refusé",
+     lambda: read_guard_case(facts=[{"id": "c", "document": "z", "quote": "140 euros"}]),
+     ["facts[2].document : document « z » inconnu. Possibles : a, b."]),
+    ("une question sur un fait inconnu est refusée",
+     lambda: read_guard_case(questions=[{"id": "r", "text": "Combien ?", "required_facts": ["regles"]}]),
+     ["questions[1].required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]),
+    ("une citation absente de son document est refusée",
+     lambda: read_guard_case(facts=[{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]),
+     ["facts[2].quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
+      "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]),
+    ("une question incohérente avec ses faits est refusée",
+     lambda: read_guard_case(questions=[
+         {"id": "r", "text": "Combien ?", "required_facts": []},
+         {"id": "s", "text": "Où ?", "answerable": False, "required_facts": ["regle"]}]),
+     ["questions[1] : question sans fait exigé ; listez-les dans « required_facts », "
+      'ou écrivez "answerable": false.',
+      "questions[2] : question déclarée sans réponse, mais qui exige des faits ; "
+      "ôtez les faits ou « answerable »."]),
+    ("un document vide est refusé",
+     lambda: read_guard_case(documents=[{"id": "c", "text": " \n"}]),
+     ["documents[2].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]),
+    ("la règle sans son exception ne suffit pas",
+     lambda: verdicts("a", (0, 6)), [True, False, False]),
+    ("une citation à laquelle il manque un mot n'est pas couverte",
+     lambda: verdicts("a", (0, 5))[:2] + verdicts("a", (1, 6), (10, 14))[:2], [False, False, True, False]),
+    ("les mêmes mots dans un autre document ne prouvent rien",
+     lambda: verdicts("b", (0, 6))[:2], [False, False]),
+    ("un passage inconnu dans un contexte est une erreur",
+     lambda: kept_spans({"a#0001": make_passage(make_document("a", "", "mot", {}), "a#0001", 0, 3, "")},
+                        [("a#0001", 1), ("a#0002", 1)]),
+     ["passage « a#0002 » inconnu de cette variante. Vouliez-vous dire « a#0001 » ?"]),
+    ("un recouvrement impossible est refusé",
+     lambda: [outcome_of(windows, 5, 4, overlap) for overlap in (-1, 4, 3)],
+     [["recouvrement -1 refusé ; il faut un entier de 0 à 3 (taille 4)."],
+      ["recouvrement 4 refusé ; il faut un entier de 0 à 3 (taille 4)."],
+      [(0, 4), (1, 5)]]),
 )
 
 
 def run_guards() -> Tuple[List[str], int]:
-    """The lines to print and the number of failures; a crash is a failure, and so is having no guard."""
+    """The lines to print and the number of failures; a crash is one, and so is having no guard."""
     lines, failures = [], 0
-    for number, (sentence, guard) in enumerate(GUARDS, 1):
+    for number, (sentence, attempt, expected) in enumerate(GUARDS, 1):
         try:
-            obtained, expected = guard()
+            obtained = outcome_of(attempt)
         except Exception as error:  # a guard must be able to say that the code it watches is broken
-            obtained, expected = repr(error), "pas d'exception"
-        passed = obtained == expected
-        failures += not passed
-        lines.append("{} {:>2} {}".format("ok   " if passed else "échec", number, sentence))
-        if not passed:
-            lines += ["         obtenu  : {}".format(obtained), "         attendu : {}".format(expected)]
-    lines.append("{}, {}, {}".format(counted(len(GUARDS), "contrôle"), counted(len(GUARDS) - failures, "réussi"), counted(failures, "échoué")))
+            obtained = repr(error)
+        lines.append(f"{'ok   ' if obtained == expected else 'échec'} {number:>2} {sentence}")
+        if obtained != expected:
+            failures += 1
+            lines += [f"         obtenu  : {obtained}", f"         attendu : {expected}"]
+    lines.append("{}, {}, {}".format(*map(counted, (len(GUARDS), len(GUARDS) - failures, failures),
+                                          ("contrôle", "réussi", "échoué"))))
     return lines, failures + (not GUARDS)
 
 
-# --- 20. Command: the only file access, the only printing, the only exit codes --------------------
+# --- 21. Command: the only file access, the only printing, the only exit codes --------------------
+
+OPTIONS = (  # names, what it takes (nothing: a flag), help
+    ("--case", "FICHIER", "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
+    ("--output", "FICHIER", "écrit aussi le rapport JSON ; « - » : sur la sortie standard"),
+    ("--html", "FICHIER", "dessine aussi la page"),
+    ("--from", "RAPPORT", "avec --html : dessine un rapport déjà écrit"),
+    ("--export", "FICHIER", "écrit les passages de chaque variante, en JSON par ligne"),
+    ("--contexts", "FICHIER", "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
+    ("--require", "ID",
+     "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
+    ("--baseline", "RAPPORT", "compare à un rapport antérieur"),
+    ("--citations", "FICHIER", "juge les citations d'un registre ; sans cas"),
+    ("--self-test", None, "exécute les treize contrôles de l'évaluateur"),
+    ("--version", None, "affiche la version"),
+    ("-h --help", None, "affiche cette aide"),
+)
+
 
 class FrenchFormatter(argparse.HelpFormatter):
     def __init__(self, prog: str):
-        super().__init__(prog, max_help_position=20, width=79)  # a width given spares argparse a costly import
+        super().__init__(prog, max_help_position=20, width=79)  # a width given spares a costly import
 
     def add_usage(self, usage, actions, groups, prefix=None):
         super().add_usage(usage, actions, groups, "usage : ")
@@ -3904,50 +4188,46 @@ class FrenchParser(argparse.ArgumentParser):
         """argparse knows two faults of these options; unknown ones are told by parse_arguments."""
         option = re.search("--[a-z-]+", message)
         problem = "n'attend pas de valeur." if "explicit argument" in message else "attend une valeur."
-        raise AtelierError("L'option {} {} Voyez --help.".format(option.group() if option else message, problem))
+        raise AtelierError(f"L'option {option.group() if option else ''} {problem} Voyez --help.")
 
 
 def make_parser() -> FrenchParser:
-    parser = FrenchParser(prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
-                          description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au budget "
-                                      "de mots et, sinon, à quelle étape il s'est perdu.",
-                          epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, FTS5 absent "
-                                 "ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; 130 interrompu.")
-    options = parser.add_argument_group("options ")
-    options.add_argument("--case", action="append", metavar="FICHIER", help="le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)")
-    options.add_argument("--output", action="append", metavar="FICHIER", help="écrit aussi le rapport JSON ; « - » : sur la sortie standard")
-    options.add_argument("--html", action="append", metavar="FICHIER", help="dessine aussi la page")
-    options.add_argument("--from", action="append", dest="source", metavar="RAPPORT", help="avec --html : dessine un rapport déjà écrit")
-    options.add_argument("--export", action="append", metavar="FICHIER", help="écrit les passages de chaque variante, en JSON par ligne")
-    options.add_argument("--contexts", action="append", metavar="FICHIER", help="juge aussi ce qu'un autre moteur a envoyé (répétable)")
-    options.add_argument("--require", action="append", metavar="ID", help="code 3 si un contexte de cette variante, ou de ce moteur, est "
-                                                                        "incomplet (répétable)")
-    options.add_argument("--baseline", action="append", metavar="RAPPORT", help="compare à un rapport antérieur")
-    options.add_argument("--citations", action="append", metavar="FICHIER", help="juge les citations d'un registre ; sans cas")
-    options.add_argument("--self-test", action="store_true", help="exécute les treize contrôles de l'évaluateur")
-    options.add_argument("--version", action="store_true", help="affiche la version")
-    options.add_argument("-h", "--help", action="store_true", help="affiche cette aide")
+    parser = FrenchParser(
+        prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
+        description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au "
+                    "budget de mots et, sinon, à quelle étape il s'est perdu.",
+        epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, "
+               "FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; "
+               "130 interrompu.")
+    group = parser.add_argument_group("options ")
+    for names, taken, told in OPTIONS:
+        kind = {"action": "append", "metavar": taken} if taken else {"action": "store_true"}
+        group.add_argument(*names.split(), help=told, **kind)
     return parser
 
 
-def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """The options; AtelierError tells the first one that is unknown or ill used."""
-    parser = make_parser()
-    options, unknown = parser.parse_known_args(argv)
-    if unknown:
-        known = [name for action in parser._actions for name in action.option_strings]
-        raise AtelierError("L'option {} est inconnue. {}".format(shown(unknown[0]), suggestion(unknown[0], known)))
-    for name in ("case", "output", "html", "source", "export", "baseline", "citations"):
-        given = getattr(options, name)
-        if len(given or ()) > 1:
-            raise AtelierError("L'option --{} est donnée deux fois ; gardez-en une.".format("from" if name == "source" else name))
-        setattr(options, name, given[0] if given else None)
-    used = {name for name, value in vars(options).items() if value not in (None, False)}
-    if options.self_test and used != {"self_test"}:
+def parse_arguments(argv: Sequence[str]) -> Tree:
+    """{option: value} of those given: a text, a list when it may be repeated, or True."""
+    parsed, unknown = make_parser().parse_known_args(argv)
+    options = {"--" + name.replace("_", "-"): value for name, value in vars(parsed).items() if value}
+    for name in unknown:
+        if "--case" not in options and not name.startswith("-"):
+            raise AtelierError("{} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {}.".format(
+                shown(name), '"{}"'.format(name) if " " in name else name))
+        known = [name for names, _, _ in OPTIONS for name in names.split()]
+        raise AtelierError(f"L'option {shown(name)} est inconnue. {suggestion(name, known)}")
+    for name, values in options.items():
+        if isinstance(values, list) and name not in ("--contexts", "--require"):
+            if len(values) > 1:
+                raise AtelierError(f"L'option {name} est donnée deux fois ; gardez-en une.")
+            options[name] = values[0]
+    used = options.keys()
+    if "--self-test" in used and len(used) > 1:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
-    if options.citations is not None and not used <= {"citations", "output", "html"}:
-        raise AtelierError("--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
-    if options.source is not None and used != {"source", "html"}:
+    if "--citations" in used and not used <= {"--citations", "--output", "--html"}:
+        raise AtelierError(
+            "--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
+    if "--from" in used and used != {"--from", "--html"}:
         raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
 
@@ -3959,31 +4239,35 @@ def read_file(path: str, option: str) -> bytes:
 def read_lines(path: str, option: str = "--contexts") -> Iterator[bytes]:
     """The lines of a file, one at a time."""
     if not path:
-        raise AtelierError("{} : chemin vide ; donnez un nom de fichier.".format(option))
+        raise AtelierError(f"{option} : chemin vide ; donnez un nom de fichier.")
     try:
         with open(path, "rb") as file:
             yield from file
     except OSError as error:
-        raise AtelierError("{} : {} ; vérifiez le chemin.".format(path, os_problem(error))) from None
+        raise AtelierError(f"{path} : {os_problem(error)} ; vérifiez le chemin.") from None
     except ValueError:
-        raise AtelierError("{} : chemin invalide.".format(shown(path))) from None
+        raise AtelierError(f"{shown(path)} : chemin invalide.") from None
 
 
 class Folder:
-    """Reads the documents that stand under a case's folder, and remembers which files they were."""
+    """Reads what stands under the folder of a file, and remembers which files it read."""
 
     def __init__(self, path: str):
-        self.path = os.path.realpath(path)
+        self.path = os.path.realpath(os.path.dirname(path))
         self.files: List[str] = []
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file by its path relative to the folder; AtelierError (a sentence without file) else."""
+        """The bytes of a file, named from the folder; an AtelierError does not know its name."""
         if CONTROL.search(name):
             raise AtelierError("chemin invalide ; séparez les dossiers par « / ».")
-        path = os.path.realpath(os.path.join(self.path, name))
         if os.path.isabs(name):
             raise AtelierError("chemin absolu ; donnez-le depuis le dossier du fichier qui le nomme.")
-        if os.path.commonpath([self.path, path]) != self.path:
+        path = os.path.realpath(os.path.join(self.path, name))
+        try:
+            inside = os.path.commonpath([self.path, path]) == self.path
+        except ValueError:  # on Windows, another drive
+            inside = False
+        if not inside:
             raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         if os.path.exists(path) and not os.path.isfile(path):
             raise AtelierError("ce n'est pas un fichier ordinaire ; donnez un fichier de texte.")
@@ -3992,45 +4276,73 @@ class Folder:
             with open(path, "rb") as file:
                 return file.read()
         except OSError as error:
-            raise AtelierError("{} ; vérifiez le chemin.".format(os_problem(error))) from None
+            raise AtelierError(f"{os_problem(error)} ; vérifiez le chemin.") from None
 
 
-def standard_descriptor(path: str) -> Optional[int]:
-    """The open descriptor that a path names, through links or not: `-` and /dev/stdout give 1."""
+DESCRIPTOR = re.compile(r"/dev/std(in|out|err)|/(?:dev|proc/self)/fd/(\d+)")
+
+
+def named_descriptor(path: str) -> Optional[int]:
+    """The open descriptor that a path names, perhaps by links: `-` and /dev/stdout give 1."""
     if path == "-":
         return 1
     for _ in range(40):
-        match = re.fullmatch(r"/dev/(std(?:in|out|err))|/(?:dev|proc/self|proc/\d+)/fd/(\d+)", os.path.abspath(path))
+        match = DESCRIPTOR.fullmatch(os.path.abspath(path))
         if match:
-            return int(match.group(2)) if match.group(2) else ("stdin", "stdout", "stderr").index(match.group(1))
+            return int(match.group(2) or ("in", "out", "err").index(match.group(1)))
         if not os.path.islink(path):
             break
         path = os.path.join(os.path.dirname(path), os.readlink(path))
     return None
 
 
-def check_output(option: str, path: str, inputs: Sequence[str]) -> None:
-    """Refuse, before any work, an output that would destroy an input or that cannot be written."""
-    if standard_descriptor(path) is not None:
-        return
-    target = os.path.realpath(path)
-    problem = ""
-    if not path:
-        problem = "chemin vide ; donnez un nom de fichier."
-    elif os.path.isdir(target):
-        problem = "c'est un dossier ; donnez un nom de fichier."
-    elif any(same_file(target, source) for source in inputs):
-        problem = "c'est un fichier d'entrée ; donnez un autre nom."
-    elif os.path.islink(target):
-        problem = "liens en boucle ; donnez un autre nom."
-    elif not os.path.isdir(os.path.dirname(target)):
-        problem = "le dossier n'existe pas ; créez-le."
-        if os.path.exists(os.path.dirname(target)):
-            problem = "un élément du chemin n'est pas un dossier."
-    elif os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
-        problem = "fichier en lecture seule ; donnez un autre nom."
-    if problem:
-        raise AtelierError("{} : {}".format(path or option, problem))
+def goes_to(stream: Any, path: str) -> bool:
+    """Whether a standard stream goes to this regular file."""
+    try:
+        return os.path.isfile(path) and os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
+    except (AttributeError, OSError, ValueError):  # it may be absent, closed, or in memory
+        return False
+
+
+def descriptor_of(path: str) -> Optional[int]:
+    """The descriptor that a path names, or 1 for the file where standard output goes."""
+    named = named_descriptor(path)
+    return 1 if named is None and goes_to(sys.stdout, path) else named
+
+
+def check_outputs(options: dict, inputs: Sequence[str]) -> None:
+    """Refuse, before any work, outputs that would destroy something or that cannot be written."""
+    given = [(option, options[option]) for option in ("--output", "--html", "--export") if option in options]
+    for number, (option, path) in enumerate(given):
+        problem = find_problem(path, inputs, [earlier for _, earlier in given[:number]])
+        if problem:
+            raise AtelierError(f"{path or option} : {problem}")
+
+
+def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str:
+    """Why an output is refused, with the mend; empty when it is not."""
+    if not path or "\0" in path:
+        return f"chemin {'invalide' if path else 'vide'} ; donnez un nom de fichier."
+    target, descriptor = os.path.realpath(path), descriptor_of(path)
+    folder = os.path.dirname(target)
+    if any(descriptor == descriptor_of(other) and (descriptor or same_file(path, other)) for other in others):
+        return "deux sorties ne peuvent avoir le même nom ; changez-en une."
+    if path != "-" and os.path.isfile(target) and any(same_file(target, source) for source in inputs):
+        return "c'est un fichier d'entrée ; donnez un autre nom."
+    if named_descriptor(path) is not None:
+        return ""
+    if goes_to(sys.stderr, path):
+        return "la sortie d'erreur y va déjà ; donnez un autre nom."
+    if os.path.isdir(target):
+        return "c'est un dossier ; donnez un nom de fichier."
+    if os.path.islink(target):
+        return "liens en boucle ; donnez un autre nom."
+    if not os.path.isdir(folder):
+        return ("un élément du chemin n'est pas un dossier." if os.path.exists(folder)
+                else "le dossier n'existe pas ; créez-le.")
+    if os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
+        return "fichier en lecture seule ; donnez un autre nom."
+    return ""
 
 
 def same_file(path: str, other: str) -> bool:
@@ -4040,82 +4352,107 @@ def same_file(path: str, other: str) -> bool:
         return os.path.realpath(path) == os.path.realpath(other)
 
 
-def write_output(path: str, pieces: Iterable[str]) -> None:
-    """Write a text in UTF-8, whole or not at all; a device or a pipe is written to, never replaced."""
-    descriptor = standard_descriptor(path)
-    target = os.path.realpath(path)
+class Outputs:
+    """Files on their way: written beside their targets, put in their places together, else removed."""
+
+    def __init__(self):
+        self.staged: List[Tuple[str, str, str]] = []  # (path as given, temporary file, target)
+
+    def write(self, texts: Mapping[str, Iterable[str]]) -> None:
+        """Write {path: pieces of a text}; a file is replaced once all are whole, a device or a pipe never."""
+        path = ""
+        try:
+            streams = [path for path in texts if descriptor_of(path) is not None
+                       or os.path.exists(path) and not os.path.isfile(path)]
+            for path in texts:
+                if path not in streams:
+                    self.stage(path, texts[path])
+            for path in streams:
+                write_stream(path, texts[path])
+            for path, temporary, target in self.staged:
+                os.replace(temporary, target)
+        except OSError as error:
+            raise AtelierError("{} : {} ; cette sortie n'est pas écrite{}.".format(
+                "sortie standard" if descriptor_of(path) == 1 else path, os_problem(error),
+                " ({})".format(self.outcome()) if len(texts) > 1 else "")) from None
+
+    def stage(self, path: str, pieces: Iterable[str]) -> None:
+        """Write a text beside its target, in a file of its own, with the mode that it must have."""
+        from tempfile import mkstemp
+        target = os.path.realpath(path)
+        descriptor, temporary = mkstemp(".tmp", ".atelier-", os.path.dirname(target))
+        self.staged.append((path, temporary, target))
+        with open(descriptor, "wb") as file:
+            write_pieces(file, pieces)
+        mask = os.umask(0)
+        os.umask(mask)
+        try:
+            os.chmod(temporary, os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~mask)
+        except PermissionError:
+            pass  # a file system without modes
+
+    def outcome(self) -> str:
+        """What became of the files: one whose temporary file is gone has been replaced."""
+        written = [path for path, temporary, _ in self.staged if not os.path.exists(temporary)]
+        return f"déjà écrit : {', '.join(written)}" if written else "rien n'a été remplacé"
+
+    def discard(self) -> None:
+        for _, temporary, _ in self.staged:
+            if os.path.exists(temporary):
+                os.remove(temporary)
+
+
+def write_stream(path: str, pieces: Iterable[str]) -> None:
+    """Write to what is no file to replace; a reader that leaves has what it wanted."""
+    descriptor = descriptor_of(path)
     try:
-        if descriptor == 1:
-            write_standard(pieces)
-        elif descriptor is not None:
-            with os.fdopen(os.dup(descriptor), "wb") as file:
+        if descriptor != 1:
+            with open(path if descriptor is None else os.dup(descriptor), "wb") as file:
                 write_pieces(file, pieces)
-        elif os.path.exists(target) and not os.path.isfile(target):
-            with open(target, "wb") as file:
-                write_pieces(file, pieces)
+        elif sys.stdout:
+            sys.stdout.flush()
+            write_pieces(getattr(sys.stdout, "buffer", sys.stdout), pieces)
+            sys.stdout.flush()
         else:
-            replace_file(target, pieces)
+            raise OSError(EBADF, "closed")
     except BrokenPipeError:
-        pass  # the reader has what it wanted
-    except OSError as error:
-        raise AtelierError("{} : {} ; cette sortie n'est pas écrite.".format(
-            "sortie standard" if descriptor == 1 else path, os_problem(error))) from None
+        pass
 
 
 def write_pieces(file: Any, pieces: Iterable[str]) -> None:
+    """Write in UTF-8, but to an output in memory; half a pair, as in some file names, becomes `?`."""
     for piece in pieces:
-        file.write(piece.encode("utf-8"))
-
-
-def write_standard(pieces: Iterable[str]) -> None:
-    """Write to standard output, as bytes when it has a byte layer."""
-    binary = getattr(sys.stdout, "buffer", None)
-    if binary:
-        sys.stdout.flush()
-        write_pieces(binary, pieces)
-        binary.flush()
-    elif sys.stdout:
-        sys.stdout.writelines(pieces)
-    else:
-        raise OSError(EBADF, "closed")
-
-
-def replace_file(target: str, pieces: Iterable[str]) -> None:
-    """Write beside the target, then take its place; on any failure the target is as it was."""
-    temporary = os.path.join(os.path.dirname(target), ".atelier-{}.tmp".format(os.getpid()))
-    try:
-        with open(temporary, "xb") as file:
-            write_pieces(file, pieces)
-        if os.path.exists(target):
-            os.chmod(temporary, os.stat(target).st_mode & 0o7777)
-        os.replace(temporary, target)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.remove(temporary)
-        raise
+        file.write(piece if file is sys.stdout else piece.encode("utf-8", "replace"))
 
 
 encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
+ON_A_LINE = {"hits_before_budget", "context", "terms", "places"}  # lists whose objects are not unfolded
+
+
 def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
-    """(opening, closing, [(label, item)]) of what is unfolded: an object of objects, a list of objects."""
+    """(opening, closing, [(key, item)]) of what is unfolded: an object of objects, a list of objects."""
     if isinstance(value, dict):
         for item in value.values():
             if item and isinstance(item, (dict, list)):
-                return "{", "}", [(encode(key) + ": ", item) for key, item in value.items()]
+                return "{", "}", list(value.items())
     elif isinstance(value, list) and value and isinstance(value[0], dict):
         return "[", "]", [("", item) for item in value]
     return None
 
 
-def unfold(value: Any, indent: str) -> str:
+def label(key: str) -> str:
+    return encode(key) + ": " if key else ""
+
+
+def unfold(value: Any, indent: str, flat: bool = False) -> str:
     """JSON with a line for each item; what holds plain values stays on one, by the fast encoder."""
     parts = members(value)
     if not parts:
         return encode(value)
     (opening, closing, items), deeper = parts, indent + "  "
-    lines = [label + unfold(item, deeper) for label, item in items]
+    lines = [label(key) + (encode(item) if flat else unfold(item, deeper, key in ON_A_LINE)) for key, item in items]
     return opening + deeper + ("," + deeper).join(lines) + indent + closing
 
 
@@ -4126,15 +4463,15 @@ def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
         yield unfold(value, indent)
         return
     opening, closing, items = parts
-    for label, item in items:
-        yield opening + indent + "  " + label
+    for key, item in items:
+        yield opening + indent + "  " + label(key)
         yield from render_json(item, indent + "  ")
         opening = ","
     yield indent + closing
 
 
 def say(text: str, stream: Any) -> None:
-    """Print for a person; a reader that left is no fault, a full disk is, unless there is nowhere left to tell it."""
+    """Print for a person; a reader that left is no fault, a full disk is, where it can be told."""
     if stream is None:
         return
     try:
@@ -4143,114 +4480,127 @@ def say(text: str, stream: Any) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # so that the last flush is quiet
         if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
-            raise AtelierError("sortie standard : {}.".format(os_problem(error))) from None
+            raise AtelierError(f"sortie standard : {os_problem(error)}.") from None
 
 
 def run(argv: Sequence[str]) -> int:
-    """Do what the command line asks; the exit code.  Raises AtelierError."""
+    """Do what is asked; the exit code.  A KeyboardInterrupt tells what became of the files."""
     options = parse_arguments(argv)
-    if options.help or options.version:
-        say(make_parser().format_help() if options.help else "atelier.py {}\n".format(__version__), sys.stdout)
+    if "--help" in options or "--version" in options:
+        version = f"atelier.py {__version__}\n"
+        say(make_parser().format_help() if "--help" in options else version, sys.stdout)
         return 0
     open_database().close()  # without FTS5, say so before any work
-    if options.self_test:
+    if "--self-test" in options:
         lines, failures = run_guards()
         say("\n".join(lines) + "\n", sys.stdout)
         return 1 if failures else 0
-    return (run_page if options.source is not None else run_citations if options.citations is not None else run_case)(options)
-
-
-def run_page(options: argparse.Namespace) -> int:
-    """Draw a report already written."""
-    data = read_file(options.source, "--from")
-    check_outputs({"--html": options.html}, [options.source, __file__])
+    outputs = Outputs()
     try:
-        page = list(draw_page(parse_json(decode(data))))
+        if "--from" in options:
+            return draw_saved(options, outputs)
+        return (judge_register if "--citations" in options else diagnose_file)(options, outputs)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(outputs.outcome()) from None
+    finally:
+        outputs.discard()
+
+
+def draw_saved(options: dict, outputs: Outputs) -> int:
+    """Draw a report already written."""
+    path = options["--from"]
+    faults, data = Faults(path), read_file(path, "--from")
+    try:
+        report = parse_json(decode(data))
     except AtelierError as error:
-        raise AtelierError(*("{} : {}".format(options.source, sentence) for sentence in error.sentences)) from None
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, ZeroDivisionError):
-        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.".format(
-            options.source)) from None
-    write_output(options.html, page)
-    say_where([options.html])
+        faults.extend("", error)
+    faults.check()
+    check_outputs(options, [path, __file__])
+    try:
+        page = list(draw_page(report))
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier "
+                           "écrit par --output.".format(path)) from None
+    finish(outputs, {options["--html"]: page})
     return 0
 
 
-def run_citations(options: argparse.Namespace) -> int:
-    """Judge a register."""
-    path = options.citations
-    folder = Folder(os.path.dirname(path))
-    citations = check_citations(read_file(path, "--citations"), os.path.basename(path), folder.read)
-    check_outputs({"--output": options.output, "--html": options.html}, [path, __file__, *folder.files])
+def judge_register(options: dict, outputs: Outputs) -> int:
+    """Judge the citations of a register."""
+    path = options["--citations"]
+    data, folder = read_file(path, "--citations"), Folder(path)
+    citations = check_citations(data, os.path.basename(path), folder.read)
+    check_outputs(options, [path, __file__, *folder.files])
     report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
-    finish(format_citations(citations), [(options.output, render_json), (options.html, lambda report: draw_page(report))], report)
+    finish(outputs, make_texts(options, report), format_citations(citations))
     return 0
 
 
-def run_case(options: argparse.Namespace) -> int:
+def diagnose_file(options: dict, outputs: Outputs) -> int:
     """Diagnose a case, with the contexts of other engines if any."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json") if options.case is None else options.case
-    folder = Folder(os.path.dirname(path))
-    case = read_case(read_file(path, "--case"), os.path.basename(path), folder.read)
-    earlier = None if options.baseline is None else read_report(read_file(options.baseline, "--baseline"), options.baseline)
-    inputs = [path, __file__, *folder.files, *(options.contexts or ()), *filter(None, [options.baseline])]
-    check_outputs({"--output": options.output, "--html": options.html, "--export": options.export}, inputs)
-    engines: Dict[str, Deliveries] = {}
+    path = options.get("--case", os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json"))
+    data, folder = read_file(path, "--case"), Folder(path)
+    case = read_case(data, os.path.basename(path), folder.read)
+    contexts, baseline = options.get("--contexts", []), options.get("--baseline")
+    earlier = None if baseline is None else read_report(read_file(baseline, "--baseline"), baseline)
+    check_outputs(options, [path, __file__, *folder.files, *contexts, *filter(None, [baseline])])
     by_name = {variant.id: variant for variant in case.variants}
-    reused = options.contexts or options.export is not None  # else a variant's passages go with it
+    reused = contexts or "--export" in options  # else a variant's passages go with it
     cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, by_name[name]))
-    corpus = Corpus(case, cutting_of)
-    for contexts in options.contexts or ():
-        taken = {*engines, *(variant.id for variant in case.variants)}
-        engines.update(read_contexts(read_lines(contexts), os.path.basename(contexts), corpus, taken))
-    known = [variant.id for variant in case.variants] + list(engines)
-    for id in options.require or ():
-        if id not in known:
-            raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(shown(id), suggestion(id, known)))
+    corpus = Corpus(case, cutting_of) if contexts else None
+    engines: Dict[str, Deliveries] = {}
+    for given in contexts:
+        engines.update(read_contexts(read_lines(given), os.path.basename(given), corpus, {*engines, *by_name}))
+    required = options.get("--require", [])
+    for name in required:
+        if name not in [*by_name, *engines]:
+            raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(
+                shown(name), suggestion(name, [*by_name, *engines])))
     sendings = {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
                        for question in case.questions] for name, deliveries in engines.items()}
-    report = diagnose(case, cutting_of, sendings, study, Progress(len(case.questions) * len(case.variants)))
-    report["warnings"] = [*warn(case, report["variants"]), *corpus.warnings]
+    report = diagnose(case, cutting_of, sendings, study, Progress(len(case.questions) * len(by_name)))
+    report["warnings"] = [*warn(case, report["variants"]), *(corpus.warnings if corpus else ())]
     report["comparisons"] = compare_all(report["variants"])
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
     for warning in report["warnings"]:
-        say("attention : {}\n".format(warning), sys.stderr)
-    finish(format_table(report) + (format_baseline(report["baseline"]) if earlier else ""),
-           [(options.output, render_json), (options.html, lambda report: draw_page(report)),
-            (options.export, lambda report: export_passages(case, cutting_of))], report)
-    return check_requirements(report, options.require or ())
+        say(f"attention : {warning}\n", sys.stderr)
+    finish(outputs, make_texts(options, report, case, cutting_of),
+           format_table(report) + (format_baseline(report["baseline"]) if earlier else ""))
+    return check_requirements(report, required)
 
 
-def check_requirements(report: Mapping[str, Any], required: Iterable[str]) -> int:
-    """0, or 3 once it is said which contexts of the required variants and engines are incomplete."""
+def make_texts(options: dict, report: dict, *exported: Any) -> Dict[str, Iterable[str]]:
+    """{path: pieces of a text} of the outputs asked for."""
+    texts = {"--output": lambda: render_json(report), "--html": lambda: draw_page(report),
+             "--export": lambda: export_passages(*exported)}
+    return {options[name]: make() for name, make in texts.items() if name in options}
+
+
+def check_requirements(report: dict, required: Iterable[str]) -> int:
+    """0, or 3 once it is said which contexts of some variants and engines are incomplete."""
     code = 0
     for variant in report["variants"]:
-        missed = [question["id"] for question in variant["questions"] if question["all_required_covered"] is False]
-        if variant["id"] in required and missed:
-            say("exigence non tenue : {} : {} ({}{}).\n".format(
-                variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]), ", …" if len(missed) > 5 else ""), sys.stderr)
+        missed = [question["id"] for question in variant["questions"]
+                  if question["all_required_covered"] is False and variant["id"] in required]
+        if missed:
             code = 3
+            say("exigence non tenue : {} : {} ({}{}).\n".format(
+                variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]),
+                ", …" if len(missed) > 5 else ""), sys.stderr)
     return code
 
 
-def finish(table: str, outputs: Iterable[Tuple[Optional[str], Callable[[Any], Iterable[str]]]], report: Mapping[str, Any]) -> None:
-    """Write the files asked for, then print the table: to standard error when standard output holds a file."""
-    given = [(path, render) for path, render in outputs if path is not None]
-    for path, render in given:
-        write_output(path, render(report))
-    say(table, sys.stderr if any(standard_descriptor(path) == 1 for path, _ in given) else sys.stdout)
-    say_where([path for path, _ in given])
-
-
-def say_where(paths: Iterable[str]) -> None:
-    """Tell a person at a terminal where the files are."""
+def finish(outputs: Outputs, texts: Mapping[str, Iterable[str]], table: str = "") -> None:
+    """Write the files, print the table where none goes, tell a person at a terminal where they are."""
+    outputs.write(texts)
+    say(table, sys.stderr if 1 in map(descriptor_of, texts) else sys.stdout)
     if sys.stderr and sys.stderr.isatty():
-        say("".join("Écrit : {}\n".format(path) for path in paths if standard_descriptor(path) is None), sys.stderr)
+        say("".join(f"Écrit : {path}\n" for path in texts if descriptor_of(path) is None), sys.stderr)
 
 
 class Progress:
-    """Counts the questions done, on standard error when it is a terminal; nothing otherwise."""
+    """Counts the questions done, on standard error when it is a terminal."""
 
     def __init__(self, total: int):
         self.total, self.done, self.told = total, 0, 0
@@ -4258,36 +4608,29 @@ class Progress:
 
     def __call__(self) -> None:
         self.done += 1
-        if self.stream and self.done * 100 // self.total > self.told:
-            self.told = self.done * 100 // self.total
-            say("\r{:3} % des questions, toutes variantes comprises".format(self.told) if self.told < 100 else "\r" + " " * 60 + "\r", self.stream)
-
-
-def check_outputs(outputs: Mapping[str, Optional[str]], inputs: Sequence[str]) -> None:
-    """Refuse, before any work, outputs ({option: path}) that would destroy an input or one another, or that cannot be written."""
-    given = [(option, path) for option, path in outputs.items() if path is not None]
-    for number, (option, path) in enumerate(given):
-        check_output(option, path, inputs)
-        for _, other in given[:number]:
-            descriptor = standard_descriptor(path)
-            if descriptor is not None and descriptor == standard_descriptor(other) or descriptor is None and same_file(os.path.realpath(path), other):
-                raise AtelierError("{} : deux sorties ne peuvent avoir le même nom ; changez-en une.".format(path))
+        percent = self.done * 100 // self.total
+        if self.stream and percent > self.told:
+            self.told = percent
+            say(f"\r{percent:3} % des questions, toutes variantes comprises" if percent < 100
+                else "\r" + " " * 60 + "\r", self.stream)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """The command; 0 done, 1 a guard failed, 2 a fault that the user can mend, 130 interrupted."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    """The command: 0 done, 1 a guard failed, 2 for the user to mend, 3 --require not met, 130 interrupted."""
     try:
-        if sys.version_info < (3, 9):
-            raise AtelierError("atelier.py demande Python 3.9 ou plus récent ; celui-ci est Python {}.{}.".format(*sys.version_info))
-        return run(sys.argv[1:] if argv is None else argv)
-    except AtelierError as error:
-        say("".join(sentence + "\n" for sentence in error.sentences), sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        say("Interrompu : rien n'a été remplacé.\n", sys.stderr)
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if hasattr(stream, "reconfigure"):
+                    stream.reconfigure(errors="replace")
+            if sys.version_info < (3, 9):
+                raise AtelierError("atelier.py demande Python 3.9 ou plus récent ; celui-ci est "
+                                   "Python {}.{}.".format(*sys.version_info))
+            return run(sys.argv[1:] if argv is None else argv)
+        except AtelierError as error:
+            say("".join(sentence + "\n" for sentence in error.sentences), sys.stderr)
+            return 2
+    except KeyboardInterrupt as interruption:
+        say("Interrompu : {}.\n".format(*interruption.args or ["rien n'a été remplacé"]), sys.stderr)
         return 130
 
 

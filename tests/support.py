@@ -121,6 +121,11 @@ def make_case(text="Le préavis est de trois mois.", quote="trois mois", questio
     return case
 
 
+def bare(loss):
+    """A loss without the places that explain it."""
+    return {name: value for name, value in loss.items() if name != "places"}
+
+
 def variant(report, id):
     return next(each for each in report["variants"] if each["id"] == id)
 

@@ -1,5 +1,6 @@
 """Citations: seventeen claims worked by hand, registers taken from a report, and refusals."""
 
+import hashlib
 import json
 import unittest
 
@@ -72,6 +73,25 @@ class Citations(TestCase):
         self.assertEqual([found["claims"][0]["verdict"], found["claim_support"]["fraction"], found["citation_usefulness"]["fraction"],
                           found["structural_validity"]["fraction"]], ["review", "0/1", "0/4", "1/4"])
 
+    def test_what_is_repeated_is_told_once_for_each_repeat_and_opens_no_second_review(self):
+        review = self.cite(relation="review")
+        claims = [{"id": id, "text": "…", "citations": [review, review]} for id in "cd"]
+        found = self.judge(self.small(claims=claims))
+        self.assertEqual(found["open_reviews"], [{"claim": "c", "passage": "A"}, {"claim": "d", "passage": "A"}])
+        self.assertEqual(found["duplicates"], [{"claim": "c", "passage": "A", "revision": 1}, {"claim": "d", "passage": "A", "revision": 1}])
+        _, out, _ = run("--citations", self.folder / "registre.json")
+        self.assertEqual(out.splitlines().count("    A : valide, à relire, répétée"), 2)
+
+    def test_two_texts_that_differ_by_a_blank_are_two_citations(self):
+        found = self.judge(self.small(self.cite(), self.cite("un\ndeux ")))
+        self.assertEqual([(each["status"], each["duplicate"]) for each in found["claims"][0]["citations"]],
+                         [("valid", False), ("content_mismatch", False)])
+
+    def test_the_register_is_known_by_its_bytes(self):
+        found = self.judge(self.small())
+        digest = hashlib.sha256((self.folder / "registre.json").read_bytes()).hexdigest()
+        self.assertEqual((found["file"], found["sha256"]), ("registre.json", digest))
+
     def test_an_empty_register_has_empty_fractions(self):
         found = self.judge(self.small(claims=[]))
         self.assertEqual([found[key]["fraction"] for key in ("claim_support", "citation_usefulness", "structural_validity")], ["0/0"] * 3)
@@ -109,6 +129,18 @@ class Citations(TestCase):
                                      ("question", "z", "context_from.question : « z » inconnu du rapport. Possibles : q."),
                                      ("report", "cas.json", "context_from.report (cas.json) : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit par --output.")):
             self.assertEqual(self.refused({"context_from": {**origin, key: value}, "claims": []}), [sentence])
+
+    def test_the_report_of_an_engine_without_hits_gives_what_it_sent(self):
+        contexts = self.write('{"question": "q", "context": ["trois mois."]}', "moteur.jsonl")
+        run("--case", self.write(make_case()), "--contexts", contexts, "--output", self.folder / "resultat.json")
+        sent, = json.loads((self.folder / "resultat.json").read_text(encoding="utf-8"))["variants"][-1]["questions"][0]["context"]
+        origin = {"report": "resultat.json", "variant": "moteur", "question": "q"}
+        register = {"context_from": origin, "claims": [{"id": "c", "text": "…", "citations": [self.cite(sent["text"], sent["passage"], None)]}]}
+        self.assertEqual(self.judge(register)["claims"][0]["verdict"], "supported")
+        before = (self.folder / "resultat.json").read_bytes()
+        code, _, err = run("--citations", self.folder / "registre.json", "--output", self.folder / "resultat.json")
+        self.assertEqual((code, err), (2, "{} : c'est un fichier d'entrée ; donnez un autre nom.\n".format(self.folder / "resultat.json")))
+        self.assertEqual((self.folder / "resultat.json").read_bytes(), before)
 
     def test_it_goes_with_output_alone(self):
         for option in ("--case", "--contexts", "--export", "--require", "--baseline"):

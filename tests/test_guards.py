@@ -16,7 +16,7 @@ MUTANTS = (
     (3, 'read_list(case, "questions", ', 'read_list({"questions": list({each["id"]: each for each in case["questions"]}.values())}, "questions", '),
     (4, "if name is not None and documents and name not in documents:", "if False:"),
     (5, 'if "facts" in case and fact not in facts:', "if False:"),
-    (6, "if len(found) == 1 and start is None:\n        return found[0]", "if start is None:\n        return found[0] if found else (0, 1)"),
+    (6, "    if not places:\n        raise AtelierError(explain_elsewhere", "    if not places:\n        return 0, 1\n        raise AtelierError(explain_elsewhere"),
     (7, "elif not answerable and required:", "elif False:"),
     (7, "elif answerable and not required and ", "elif False and "),
     (8, "    if not text or not text.strip():\n        return None\n", ""),

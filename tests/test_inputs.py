@@ -2,10 +2,11 @@
 
 import json
 import random
+import re
 import unicodedata
 import unittest
 
-from support import TestCase, atelier, make_case, question, run, variant
+from support import TestCase, atelier, bare, make_case, question, run, variant
 
 FILLER = "mot " * 47
 
@@ -70,23 +71,88 @@ class Quotes(TestCase):
         case = make_case(text, facts=[{"id": "f", "document": "d", "quote": "Préavis : un mois.", "start": 8}], settings={"top_k": 1})
         asked = question(self.report(case), "paragraphes")
         self.assertEqual([hit["passage"] for hit in asked["hits_before_budget"]], ["d#0002"])
-        self.assertEqual(asked["facts"][0]["loss"], {"stage": "ranked_too_low", "missing": [[8, 12]], "passage": "d#0004", "rank": 2})
+        self.assertEqual(bare(asked["facts"][0]["loss"]), {"stage": "ranked_too_low", "missing": [[8, 12]], "passage": "d#0004", "rank": 2, "limit": "top_k"})
 
     def test_repeats_inside_one_word_are_one_place(self):
         self.assertEqual(self.place("Un aller-aller simple.", "aller"), (1, 2))
 
     def test_edges_inside_numbers_and_words(self):
         for text, quote in (("Soit 140 euros.", "40 euros"), ("Soit 2,5 euros.", "5 euros"), ("Soit 2,5 euros.", "Soit 2"), ("Soit 1.500 euros.", "500 euros"),
-                            ("Un e\u0301tat.", "Un e"), ("Un e\u0301tat.", "tat"), ("Soit 10 %.", "1")):
+                            ("Un x\u0304tat.", "Un x"), ("Un e\u0301tat.", "tat"), ("Soit 10 %.", "1"),
+                            ("Le 12/03/2024.", "2024"), ("Soit 1234-5-1.", "1234-5"), ("Soit -5 °C.", "5 °C"), ("Soit (−5 °C).", "5 °C"),
+                            ("Soit 1/3 mois.", "3 mois"), ("Soit 1 140 euros.", "140 euros"), ("Soit 1\n140 euros.", "140 euros"),
+                            ("Soit 1 140 euros.", "Soit 1"), ("Soit 1 234 567 euros.", "234 567"), ("Soit 1 234 567 euros.", "1 234")):
             with self.subTest(quote=quote):
                 self.assertIn("à l'intérieur d'un mot ou d'un nombre", self.refused(make_case(text, quote))[0])
         self.assertEqual(self.place("Soit 5, ou 6.", "5"), (1, 2))
+        self.assertEqual(self.place("Soit A-5 ou B - 6.", "5"), (1, 2))
+        self.assertEqual(self.place("Soit -5 °C.", "-5 °C"), (1, 3))
+        self.assertEqual(self.place("En 2024 140 euros.", "140 euros"), (2, 4))
+        self.assertEqual(self.place("Lot 1 1400 euros.", "1400 euros"), (2, 4))
+        self.assertEqual(self.place("Lot 12 14 euros.", "14 euros"), (2, 4))
+        self.assertEqual(self.place("Article 1\n\n140 euros.", "140 euros"), (2, 4))  # no number goes on in another paragraph
         self.assertEqual(self.place("Soit 140 euros. Ou 40 euros.", "40 euros"), (4, 6))
+
+    def test_a_number_is_whole_whatever_groups_its_thousands(self):
+        whole = {" ": (2, 5), "\u00a0": (2, 5), "\u202f": (2, 5), "'": (2, 4), "’": (2, 4), "": (2, 4)}
+        for written, place in whole.items():
+            text = "Prime de 4{}000 euros.".format(written)
+            for quoted in whole:
+                quote = "4{}000 euros".format(quoted)
+                with self.subTest(text=text, quote=quote):
+                    same = {written, quoted} <= {" ", "\u00a0", "\u202f"} or {written, quoted} <= {"'", "’"} or written == quoted
+                    if same:
+                        self.assertEqual(self.place(text, quote), place)
+                    else:
+                        self.assertIn("Texte le plus proche (mot 2)", self.refused(make_case(text, quote))[0])
+            for part in ("000 euros", "00 euros", "de 4"):
+                with self.subTest(text=text, quote=part):
+                    self.assertIn("à l'intérieur d'un mot ou d'un nombre : « ", self.refused(make_case(text, part))[0])
+            self.assertEqual(self.place(text, "euros"), (place[1] - 1, place[1]))
+
+    def test_apostrophes_are_one_and_so_are_composed_and_decomposed_letters(self):
+        text = "La loi ne dispose que pour l'avenir ; elle n'a point d'effet re\u0301troactif."
+        for quote in (text, text.replace("'", "’"), text.replace("'", "ʼ"), unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)):
+            self.assertEqual(self.place(text, quote), (0, 13))
+            self.assertEqual(self.place(unicodedata.normalize("NFC", text).replace("'", "’"), quote), (0, 13))
+        self.assertEqual(self.place("L’" + "e\u0301te\u0301 " * 3 + "est chaud.", "été est"), (2, 4))
+
+    def test_the_character_where_a_quote_starts_tells_its_place(self):
+        for text in ("Un mois. L’e\u0301te\u0301, un mois. Puis un mois.", "\u00a0Un mois.\r\n\r\nL'été, un  mois. Puis un mois."):
+            at = text.index("mois", 10)
+            self.assertEqual(self.place(text, "mois", start_char=at), (4, 5))
+            self.assertEqual(self.place(text, " mois", start_char=at - 1), (4, 5))  # a tool that takes the blank with it
+            self.assertEqual(self.place(text, "mois", start_char=text.rindex("mois")), (7, 8))
+            case = make_case(text, facts=[{"id": "f", "document": "d", "quote": "mois", "start_char": at + 1}])
+            self.assertEqual(self.refused(case)[0].split(" : ", 2)[2], "« mois » ne commence pas au caractère {} de « d » ; « start_char » peut valoir : "
+                             "{}.".format(at + 1, ", ".join(str(match.start()) for match in re.finditer("mois", text))))
+        self.assertEqual(self.place("Un aller-aller simple.", "aller", start_char=9), (1, 2))
+        self.assertEqual(self.report(make_case("a b a", facts=[{"id": "f", "any_of": [{"document": "d", "quote": "a", "start_char": 4}]}]))
+                         ["variants"][0]["questions"][0]["facts"][0]["start"], 2)
 
     def test_one_changed_figure_is_named(self):
         self.assertEqual(self.refused(make_case("Le plafond est de 150 euros.", "plafond est de 110 euros")), [
             "cas.json : facts[0].quote : « plafond est de 110 euros » n'est pas dans « d ». Texte le plus proche (mot 1) : "
             "« plafond est de 150 euros. » ; ce qui diffère : « 110 » y est écrit « 150 ». Recopiez le texte."])
+
+    def test_a_wrong_start_is_refused_even_where_the_quote_stands_once(self):
+        fact = {"id": "f", "document": "d", "quote": "trois mois", "start": 3}
+        self.assertEqual(self.refused(make_case(facts=[fact])), [
+            "cas.json : facts[0].quote : « trois mois » ne commence pas au mot 3 de « d » ; « start » peut valoir : 4."])
+
+    def test_the_first_ten_places_of_a_quote_are_listed(self):
+        places = "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+        for repeats, listed in ((10, places), (11, places + ", …")):
+            self.assertEqual(self.refused(make_case("mot " * repeats, "mot")), [
+                "cas.json : facts[0].quote : « mot » figure plusieurs fois dans « d », aux mots {} ; précisez laquelle, "
+                "par exemple \"start\": 0.".format(listed)])
+
+    def test_a_word_left_out_of_a_quote_is_named_and_three_differences_at_most(self):
+        told, = self.refused(make_case("Le préavis normal est de trois mois francs.", "préavis est de trois mois francs"))
+        self.assertIn("ce qui diffère : « normal » manque à la citation. Recopiez", told)
+        told, = self.refused(make_case("un a deux b trois c quatre d cinq", "un A1 deux B1 trois C1 quatre D1 cinq"))
+        self.assertEqual(told.partition("ce qui diffère : ")[2],
+                         "« A1 » y est écrit « a », « B1 » y est écrit « b », « C1 » y est écrit « c », …. Recopiez le texte.")
 
     def test_a_missing_final_full_stop_is_no_difference(self):
         self.assertEqual(self.place("Le préavis est de trois mois.", "est de trois mois"), (2, 6))
@@ -162,7 +228,7 @@ class Contexts(TestCase):
         words = ["mot{}".format(number) for number in range(300)]
         words[249:252] = ["préavis", "trois", "mois"]
         fact = question(self.report(make_case(" ".join(words), "trois mois")), "paragraphes")["facts"][0]
-        self.assertEqual(fact["loss"], {"stage": "cut_by_budget", "missing": [[250, 252]], "passage": "d#0001", "rank": 1, "words_over": 132})
+        self.assertEqual(bare(fact["loss"]), {"stage": "cut_by_budget", "missing": [[250, 252]], "passage": "d#0001", "rank": 1, "words_over": 132})
 
     def test_budgets_worked_by_hand(self):
         for lengths, expected in (([60, 60], [60, 60]), ([60, 61], [60, 60]), ([121], [120]), ([121, 5], [120, 0]), ([], []), ([120, 1], [120, 0])):
@@ -189,7 +255,7 @@ class Contexts(TestCase):
         documents = [{"id": "contrat_2023", "text": clause, "status": "archived"}, {"id": "contrat_2024", "text": clause, "status": "current"}]
         facts = [{"id": "f", "document": "contrat_2024", "quote": "préavis est de trois mois"}]
         lost = question(self.report(make_case(documents=documents, facts=facts, settings={"top_k": 1})), "fixe_48_0")["facts"][0]
-        self.assertEqual(lost["loss"], {"stage": "ranked_too_low", "missing": [[1, 6]], "passage": "contrat_2024#0001", "rank": 2,
+        self.assertEqual(bare(lost["loss"]), {"stage": "ranked_too_low", "missing": [[1, 6]], "passage": "contrat_2024#0001", "rank": 2, "limit": "top_k",
                                         "same_words_in": ["contrat_2023"]})
         filtered = make_case(documents=documents, facts=facts, filters={"status": "archived"})
         self.assertEqual(question(self.report(filtered), "fixe_48_0")["facts"][0]["loss"],
@@ -211,7 +277,7 @@ class Contexts(TestCase):
             {"id": "f", "document": "d", "quote": "est de trois mois"}], settings={"top_k": 1})), "fixe_48_0")
         self.assertEqual(asked["facts"][0]["loss"], None)
         case = make_case("alpha " * 46 + "un délai de six semaines " + "préavis " * 20, "un délai de six semaines", settings={"top_k": 1})
-        self.assertEqual(question(self.report(case), "fixe_48_0")["facts"][0]["loss"], {
+        self.assertEqual(bare(question(self.report(case), "fixe_48_0")["facts"][0]["loss"]), {
             "stage": "split_at_boundary", "missing": [[46, 48]],
             "pieces": [{"passage": "d#0001", "rank": None}, {"passage": "d#0002", "rank": 1}]})
 
@@ -264,6 +330,36 @@ class Files(TestCase):
             "question « q » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 0) ; la recherche y coupe le mot en deux, ôtez ce caractère.",
             "question « vide » : aucun mot à chercher, une fois ôtés les mots vides.",
             "filtre « status » : clé absente de « e » ; le filtre les écarte."])
+
+    def test_every_invisible_character_is_told(self):
+        for character in "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff":
+            warnings = self.report(make_case("Le pré{}avis est de trois mois.".format(character)))["warnings"]
+            self.assertRegex(warnings[0], r"^document « d » : .+ \(U\+{:04X}, 1 fois, d'abord au mot 1\)".format(ord(character)))
+
+    def alike(self, documents, *variants):
+        """The warnings about variants that cut alike, or whose overlap is idle."""
+        case = make_case(documents=documents, facts=[], questions=[], variants=list(variants))
+        return [warning for warning in self.report(case)["warnings"] if warning.startswith("variante")]
+
+    def test_variants_that_differ_by_filters_titles_or_one_overlap_are_not_alike(self):
+        plain = [{"id": "d", "text": "mot " * 9}, {"id": "e", "text": "mot"}]
+        one, two = {"id": "v", "unit": "paragraphs"}, {"id": "w", "unit": "paragraphs"}
+        self.assertEqual(self.alike(plain, one, two), ["variantes v, w : mêmes passages ; les comparer n'apprend rien."])
+        self.assertEqual(self.alike(plain, one, dict(two, question_filters=False)), [])
+        sections = {"id": "v", "unit": "sections", "max_chars": 10}
+        titled = [{"id": "d", "sections": [{"title": "T", "text": "aaaa bbbbbbbbb ccccccccc"}]}]
+        self.assertEqual(self.alike(titled, sections, dict(sections, id="w", repeat_title=True)), [])
+        overlapping = {"id": "v", "unit": "words", "size": 5, "overlap": 2}
+        self.assertEqual(self.alike(plain, overlapping), [])
+        self.assertEqual(self.alike(plain[1:], overlapping), [
+            "variante « v » : le recouvrement n'a aucun effet, chaque document tient en un passage."])
+
+    def test_documents_without_the_filtered_key_are_told_those_of_sections_apart(self):
+        documents = [{"id": "d", "sections": [{"title": "Un", "text": "Le préavis est de trois mois.", "pays": "FR"}]}]
+        self.assertNotIn("clé absente", " ".join(self.report(make_case(documents=documents, filters={"pays": "FR"}))["warnings"]))
+        documents += [{"id": "e{}".format(number), "text": "Un."} for number in range(6)]
+        self.assertIn("filtre « pays » : clé absente de « e0 », « e1 », « e2 », « e3 », « e4 », … ; le filtre les écarte.",
+                      self.report(make_case(documents=documents, filters={"pays": "FR"}))["warnings"])
 
     def test_words_of_the_trade_are_searched(self):
         for text, word in (("le tarif d'été", "été"), ("obtenir un avoir", "avoir"), ("le fait générateur", "fait")):

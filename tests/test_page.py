@@ -261,6 +261,45 @@ class Page(TestCase):
         self.assertIn("30 questions sans preuve perdue\u00a0: dans la matrice seulement.", page)
         self.assertEqual(page.count("<tr>"), 1 + 1 + 1 + 60)
 
+    def test_past_fifty_questions_a_variant_that_lost_nothing_is_not_detailed(self):
+        text = "\n\n".join("règle{0} vaut mot{0}".format(number) for number in range(60))
+        case = make_case(text, facts=[{"id": "f{}".format(n), "document": "d", "quote": "mot{}".format(n)} for n in range(60)], questions=[
+            {"id": "q{}".format(n), "text": "règle{} ?".format(n), "required_facts": ["f{}".format(n)]} for n in range(60)],
+            variants=[{"id": "p", "unit": "paragraphs"}, {"id": "w", "unit": "words", "size": 2}])
+        page, _ = self.draw(self.write(case))
+        report = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))
+        lost = [sum(bool(fact["loss"]) for asked in each["questions"] for fact in asked["facts"]) for each in report["variants"]]
+        self.assertEqual(lost, [0, 60])
+        self.assertEqual((page.count("<article"), page.count("<figure><div class=\"strip")), (60, 60))
+
+    def test_a_long_page_shows_the_words_around_its_quotes(self):
+        words = ["mot{}".format(number) for number in range(100)]
+        text = "\n\n".join([" ".join(words)] + ["règle{}".format(number) for number in range(60)])
+        case = make_case(text, facts=[{"id": "f", "document": "d", "quote": "mot50 mot51"}, {"id": "g", "document": "d", "quote": "règle59"}],
+                         questions=[{"id": "q{}".format(n), "text": "mot50", "required_facts": ["f", "g"]} for n in range(51)],
+                         variants=[{"id": "p", "unit": "paragraphs"}])
+        page, _ = self.draw(self.write(case))
+        shown = re.search(r'<p class="words".*?</p>', page, re.S).group()
+        self.assertEqual(re.findall(r"mot\d+", shown), words[35:67])  # fifteen words on each side
+        self.assertIn("… 35 mots …", shown.replace("\u00a0", " "))
+
+    def test_many_facts_are_lettered_then_numbered(self):
+        words = ["mot{}".format(number) for number in range(30)]
+        case = make_case(" ".join(words), question="mot0", facts=[{"id": word, "document": "d", "quote": word} for word in words],
+                         questions=[{"id": "q", "text": "mot0", "required_facts": words}], variants=[{"id": "p", "unit": "paragraphs"}])
+        page, _ = self.draw(self.write(case))
+        self.assertEqual(re.findall(r'<i class="q"[^>]*><b>(.+?)</b>', page), [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "27", "28", "29", "30"])
+
+    def test_a_question_that_found_nothing_says_why(self):
+        found = {}
+        for text, filters in (("?", {}), ("zéro", {}), ("Quel ?", {}), ("préavis", {"pays": "BE"})):
+            case = make_case(documents=[{"id": "d", "text": "Le préavis est de trois mois.", "pays": "FR"}], facts=[],
+                             questions=[{"id": "q", "text": text, "answerable": False, "filters": filters}])
+            page, _ = self.draw(self.write(case))
+            found[text] = re.search(r'<div id="d0-0"><p>(.*?)</p>', page).group(1)
+        self.assertEqual(found, {"?": "Aucun mot à chercher.", "zéro": "Aucun passage ne partage un mot avec la question.",
+                                 "Quel ?": "Aucun mot à chercher.", "préavis": "Les filtres n&#x27;admettent aucun document."})
+
     def test_what_goes_with_it(self):
         for argv, sentence in ((["--from", "x"], "--from s'emploie avec --html, et lui seul : le rapport contient déjà tout."),
                                (["--from", "x", "--html", "y", "--case", "z"], "--from s'emploie avec --html, et lui seul : le rapport contient déjà tout."),

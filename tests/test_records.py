@@ -36,8 +36,10 @@ class Records(TestCase):
             "ligne 1 : context[0] : le texte « abc » n'est pas celui des positions 0 à 1 de « d » : « é »."])
 
     def test_a_broken_list_names_the_line_of_the_file(self):
-        for text, line in (('[\n\n\n{"question": "q",\n\n"context" []}]', 6), ('\n \n[\n\n{"question": "q" "context": []}]', 5),
-                           ('\ufeff[\r\n\r\n{"question": "q",\r\n\r\n"context" []}]', 5), ('\ufeff\n\n[\n\n{"question" "q"}]', 5)):
+        for text, line in (('[\n\n\n{"question": "q",\n\n"context" []}]', 6),
+                           ('\n \n[\n\n{"question": "q" "context": []}]', 5),
+                           ('\ufeff[\r\n\r\n{"question": "q",\r\n\r\n"context" []}]', 5),
+                           ('\ufeff\n\n[\n\n{"question" "q"}]', 5)):
             sentence, = self.told(make_case(), text)
             self.assertTrue(sentence.startswith("ligne {}, colonne ".format(line)), (text, sentence))
         sentence, = self.told(make_case(), b'[\n\n\n{"question": "\xe9"}]')
@@ -46,7 +48,8 @@ class Records(TestCase):
     def test_lines_after_blank_ones_and_a_bom_keep_their_numbers(self):
         line = '{"question": "z", "context": []}'
         for text in ("\ufeff\n\n" + line, "\r\n\r\n" + line, "\n \t\n" + line + "\n\n"):
-            self.assertEqual(self.told(make_case(), text), ["ligne 3 : question « z » inconnue. Possibles : q."])
+            self.assertEqual(self.told(make_case(), text), [
+                "ligne 3 : question « z » inconnue. Possibles : q."])
         self.assertEqual(self.told(make_case(), "\ufeff\n\nz Q0 paragraphes/d#0001 1 1 x"), [
             "ligne 3 : question « z » inconnue. Possibles : q."])
 
@@ -74,23 +77,48 @@ class Records(TestCase):
     def test_one_passage_with_and_without_heading_counts_for_both(self):
         case = make_case()
         for first, second in ((0, 1), (1, 0)):
-            records = [{"document": "d", "text": "trois mois"}, {"document": "d", "text": "trois mois", "heading": "Un titre long"}]
-            sent = question(self.judged(case, [{"question": "q", "context": [records[first], records[second]]}]), "m")
+            records = [{"document": "d", "text": "trois mois"}]
+            records.append(dict(records[0], heading="Un titre long"))
+            line = {"question": "q", "context": [records[first], records[second]]}
+            sent = question(self.judged(case, [line]), "m")
             self.assertEqual([part["end"] - part["start"] for part in sent["context"]], [1, 1])
 
     def test_the_variant_of_a_passage_is_the_longest_that_its_name_begins_with(self):
-        case = make_case(variants=[{"id": "m", "unit": "paragraphs"}, {"id": "m/5", "unit": "words", "size": 5}])
-        sent = question(self.judged(case, [{"question": "q", "context": [{"passage": "m/5/d#0002"}]}], "x.jsonl"), "x")
+        case = make_case(variants=[{"id": "m", "unit": "paragraphs"},
+                                   {"id": "m/5", "unit": "words", "size": 5}])
+        line = {"question": "q", "context": [{"passage": "m/5/d#0002"}]}
+        sent = question(self.judged(case, [line], "x.jsonl"), "x")
         self.assertEqual((sent["context"][0]["start"], sent["context"][0]["passage"]), (5, "m/5/d#0002"))
 
+    def test_a_variant_may_be_named_with_braces(self):
+        case = make_case(variants=[{"id": "{x}", "unit": "paragraphs"}])
+        self.assertEqual(self.told(case, [{"question": "q", "context": [{"passage": "{x}/{d}"}]}]), [
+            "ligne 1 : context[0] : passage « {d} » inconnu de la variante « {x} ». Possibles : d#0001."])
+
     def test_each_line_of_a_ranking_is_looked_at_once(self):
-        """Ten thousand passages of one question: what was seen is found by its name."""
-        case = make_case("mot " * 10000 + "trois mois", variants=[{"id": "v", "unit": "words", "size": 1}])
-        rows = ["q Q0 v/d#{:05} {} {} x".format(number, number, -number) for number in range(1, 10003)]
+        """Three thousand passages of one question: what was seen is found by its name."""
+        case = make_case("mot " * 3000 + "trois mois", variants=[{"id": "v", "unit": "words", "size": 1}])
+        rows = ["q Q0 v/d#{:04} {} {} x".format(number, number, -number) for number in range(1, 3003)]
         sent = question(self.judged(case, "\n".join(rows), "m.trec"), "m")
-        self.assertEqual([hit["passage"] for hit in sent["hits_before_budget"]], ["v/d#00001", "v/d#00002", "v/d#00003"])
+        self.assertEqual([hit["passage"] for hit in sent["hits_before_budget"]],
+                         ["v/d#0001", "v/d#0002", "v/d#0003"])
         self.assertEqual(self.told(case, "\n".join(rows + rows[-1:]), "m.trec"), [
-            "ligne 10003 : passage « v/d#10002 » donné deux fois pour « q » ; gardez-en un."])
+            "ligne 3003 : passage « v/d#3002 » donné deux fois pour « q » ; gardez-en un."])
+
+    def test_half_a_character_is_told_and_nothing_breaks_on_it(self):
+        record = {"document": "d", "start_char": 3, "text": "\ud800"}
+        self.assertEqual(self.told(make_case(), json.dumps({"question": "q", "context": [record]})), [
+            "ligne 1 : context[0].text : moitié de paire UTF-16 isolée U+D800 au caractère 0 "
+            "(compté depuis 0) ; supprimez ce caractère.",
+            "ligne 1 : context[0] : le texte « \\xd800 » n'est pas celui des positions 3 à 4 de « d » : "
+            "« p »."])
+
+    def test_many_faults_of_many_names_are_explained_no_more_than_they_are_shown(self):
+        case = make_case("mot " * 2000 + "trois mois", variants=[{"id": "v", "unit": "words", "size": 1}])
+        rows = ["q Q0 v/x#{:05} {} {} x".format(number, number, -number) for number in range(1, 2001)]
+        told = self.told(case, "\n".join(rows), "m.trec")
+        self.assertEqual((len(told), told[-1]), (101, "et 1900 autres fautes."))
+        self.assertTrue(told[99].endswith(" ?"), told[99])
 
     def test_equal_ranks_contradict_nothing(self):
         case = make_case("Un.\n\nLe préavis est de trois mois.", settings={"top_k": 1})
@@ -100,27 +128,43 @@ class Records(TestCase):
         self.assertEqual([warning for warning in report["warnings"] if "classement" in warning], [])
 
 
+class Sections(TestCase):
+    def test_an_id_is_what_a_shape_says_it_is(self):
+        """A section has no id of its own: `id` is metadata there, of any kind and as often as one likes."""
+        sections = [{"text": "Le préavis est de trois mois.", "id": 3}, {"text": "Un.", "id": "a"},
+                    {"text": "Deux.", "id": "a"}]
+        report = self.report(make_case(documents=[{"id": "d", "sections": sections}]))
+        self.assertEqual(variant(report, "paragraphes")["summary"]["mixed_by"]["id"], 0)
+
+
 class Reports(TestCase):
     """Reports that are read again, once something in them is no longer what --output wrote."""
 
-    DAMAGES = (
-        lambda report, part: part.update(passage=["d#0001"]), lambda report, part: part.update(passage={}),
-        lambda report, part: part.update(text=3), lambda report, part: part.update(text=None),
-        lambda report, part: part.pop("passage"), lambda report, part: report.update(variants={"a": 1}),
-        lambda report, part: report.update(variants=[3]), lambda report, part: report["variants"][0].update(id=["x"]),
-        lambda report, part: report["variants"][3]["questions"][0].update(context=7),
-        lambda report, part: report["variants"][3]["questions"][0].update(id={}),
-        lambda report, part: report["variants"][3]["questions"][0]["facts"][0].update(loss={"stage": "inventée", "missing": []}),
-        lambda report, part: report["variants"][3]["questions"][0]["facts"][0].update(loss={"stage": ["x"]}),
-        lambda report, part: report["variants"][3]["questions"][0]["facts"][0].update(id=None),
-        lambda report, part: report["case"].update(documents=None), lambda report, part: report["case"]["documents"][0].update(id=[]),
-        lambda report, part: report.update(settings=[]))
+    DAMAGES = (  # of a report, a question of it, a hit, a fact
+        lambda report, question, hit, fact: hit.update(passage=["d#0001"]),
+        lambda report, question, hit, fact: hit.update(passage={}),
+        lambda report, question, hit, fact: hit.update(text=3),
+        lambda report, question, hit, fact: hit.update(text=None),
+        lambda report, question, hit, fact: hit.pop("passage"),
+        lambda report, question, hit, fact: question.update(context=7),
+        lambda report, question, hit, fact: question.update(id={}),
+        lambda report, question, hit, fact: fact.update(loss={"stage": "inventée", "missing": []}),
+        lambda report, question, hit, fact: fact.update(loss={"stage": ["x"]}),
+        lambda report, question, hit, fact: fact.update(id=None),
+        lambda report, question, hit, fact: fact.update(alternatives=[{"id": 3, "quote": 5}]),
+        lambda report, question, hit, fact: report.update(variants={"a": 1}),
+        lambda report, question, hit, fact: report.update(variants=[3]),
+        lambda report, question, hit, fact: report["variants"][0].update(id=["x"]),
+        lambda report, question, hit, fact: report["case"].update(documents=None),
+        lambda report, question, hit, fact: report["case"]["documents"][0].update(id=[]),
+        lambda report, question, hit, fact: report.update(settings=[]))
 
     def damaged(self):
         report = self.report(make_case())
         for damage in self.DAMAGES:
             copy = json.loads(json.dumps(report))
-            damage(copy, copy["variants"][3]["questions"][0]["hits_before_budget"][0])
+            asked = copy["variants"][3]["questions"][0]
+            damage(copy, asked, asked["hits_before_budget"][0], asked["facts"][0])
             yield self.write(copy, "avant.json")
         yield self.write("[]", "avant.json")
         yield self.write("3", "avant.json")

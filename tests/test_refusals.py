@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import unicodedata
 import unittest
 
 from support import TESTS, TestCase, make_case, run
@@ -60,6 +61,59 @@ class Refusals(TestCase):
         text = '{"title": "é"}'
         self.assertEqual(self.refused(text.encode("cp1252")), ["cas.json : octet 11 (0xE9, ligne 1) : ce n'est pas de l'UTF-8 ; enregistrez en UTF-8."])
 
+    def test_a_hundred_faults_are_told_and_the_others_counted(self):
+        facts = [{"id": "f{}".format(number), "document": "d", "quote": "absent{}".format(number)} for number in range(150)]
+        told = self.refused(make_case(facts=facts, questions=[]))
+        self.assertEqual((len(told), told[99][:20], told[100]), (101, "cas.json : facts[99]", "cas.json : et 50 autres fautes."))
+
+    def test_a_dozen_of_what_could_have_been_meant_is_listed(self):
+        documents = [{"id": "d{:02}".format(number), "text": "Un.", "pays": "P{:02}".format(number)} for number in range(15)]
+        listed = ["{}{:02}".format("{}", number) for number in range(12)]
+        told = self.refused(make_case(documents=documents, facts=[{"id": "f", "document": "zzz", "quote": "Un"}], filters={"pays": "zzz"}))
+        self.assertEqual(told, [
+            "cas.json : facts[0].document : document « zzz » inconnu. Possibles : {}….".format(", ".join(listed).format(*"d" * 12)),
+            "cas.json : filters.pays : aucun document n'a « zzz » pour cette clé. Valeurs présentes : {}, ….".format(
+                ", ".join("« {} »".format(each) for each in listed).format(*"P" * 12))])
+
+    def test_bounds_are_true_dates_and_may_be_equal(self):
+        documents = [{"id": "d", "text": "Le préavis est de trois mois.", "date": "2024-05-01"}]
+        for bound, refused in (("2024-13", True), ("2024-05-32", True), ("2024-00", True), ("2024-05-01", False)):
+            case = make_case(documents=documents, filters={"date": {"gte": bound, "lte": bound}})
+            code, _, err = run("--case", self.write(case))
+            self.assertEqual((code, "n'est pas une date ISO" in err), (2, True) if refused else (0, False), bound)
+
+    def test_a_document_file_with_a_control_character(self):
+        (self.folder / "texte.txt").write_bytes("Le préavis est\x07 de trois mois.".encode("utf-8"))
+        self.assertEqual(self.refused(make_case(documents=[{"id": "d", "file": "texte.txt"}])), [
+            "cas.json : documents[0].file (texte.txt) : caractère de contrôle U+0007 au caractère 14 (compté depuis 0) ; "
+            "supprimez ce caractère."])
+
+    def test_integers_that_readers_would_round(self):
+        for digits, code in ((15, 0), (16, 2)):
+            case = make_case(documents=[{"id": "d", "text": "Le préavis est de trois mois.", "n": int("9" * digits)}])
+            self.assertEqual(run("--case", self.write(case))[0], code)
+
+    def test_ids_that_differ_by_their_unicode_form_are_one(self):
+        documents = [{"id": unicodedata.normalize(form, "été"), "text": "Le préavis est de trois mois."} for form in ("NFC", "NFD")]
+        told = self.refused(make_case(documents=documents, facts=[], questions=[]))
+        self.assertEqual([line.partition("identifiant")[0] for line in told], ["cas.json : documents[1].id : "])
+
+    def test_every_fault_of_json_has_its_words(self):
+        for text, place in (('{"title": "a\\d"}', "ligne 1, colonne 13 : JSON invalide : une barre oblique inverse n'annonce rien"),
+                            ('{"title": "a}', "ligne 1, colonne 11 : JSON invalide : ce texte n'a pas de guillemet fermant"),
+                            ('{"title" 1}', "ligne 1, colonne 10 : JSON invalide : il manque le deux-points"),
+                            ('{}\n{}', "ligne 2, colonne 1 : JSON invalide : du texte suit la fin du JSON")):
+            told, = self.refused(text)
+            self.assertTrue(told.startswith("cas.json : " + place), told)
+
+    def test_a_pdf_or_a_word_file_says_to_extract_its_text(self):
+        for data, kind in ((b"%PDF-1.7\n%\xe2\xe3", "un PDF"), (b"PK\x03\x04\x14\0", "un .docx ou une archive"),
+                           (b"\xd0\xcf\x11\xe0", "un .doc")):
+            told = "c'est {} ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind)
+            self.assertEqual(self.refused(data), ["cas.json : " + told])
+            (self.folder / "bail").write_bytes(data)
+            self.assertEqual(self.refused(make_case(documents=[{"id": "d", "file": "bail"}])), ["cas.json : documents[0].file (bail) : " + told])
+
     def absences(self, text, *quotes):
         """The sentence that refuses each quote of a text, after its place; None for a quote that is located."""
         case = make_case(text, facts=[{"id": "f{}".format(number), "document": "d", "quote": quote} for number, quote in enumerate(quotes)])
@@ -77,8 +131,8 @@ class Refusals(TestCase):
         words = ["le", "Le", "préavis", "pre\u0301avis", "l'an", "l’an", "2,5", "25", "mois.", "mois", "–", "-", "«", "…", "a…b", "É",
                  "€", "%", ";", "1", "140", "-5"]
         explained = 0
-        for _ in range(20):
-            text = " ".join(draw.choice(words) for _ in range(draw.randint(1, 40)))
+        for size in (1, 1, 2, 3, 5, 8, 12, 20, 30, 40) * 2:
+            text = " ".join(draw.choice(words) for _ in range(size))
             quotes = [" ".join(draw.choice(words) for _ in range(draw.randint(1, 8))) for _ in range(90)]
             for quote, sentence in zip(quotes, self.absences(text, *quotes)):
                 explained += "Texte le plus proche" in (sentence or "")

@@ -128,8 +128,8 @@ class Usage(TestCase):
     def test_faults_of_the_command_line(self):
         for argv, sentence in (
                 (["--outptu", "x"], "L'option « --outptu » est inconnue. Vouliez-vous dire « --output » ?"),
-                (["cas.json"], "L'option « cas.json » est inconnue. Possibles : --case, --output, --html, --from, --export, --contexts, --require, "
-                 "--baseline, --citations, --self-test, --version, -h…."),
+                (["-x"], "L'option « -x » est inconnue. Possibles : --case, --output, --html, --from, --export, "
+                 "--contexts, --require, --baseline, --citations, --self-test, --version, -h, …."),
                 (["--case"], "L'option --case attend une valeur. Voyez --help."),
                 (["--self-test=oui"], "L'option --self-test n'attend pas de valeur. Voyez --help."),
                 (["--out", "x"], "L'option « --out » est inconnue. Vouliez-vous dire « --output » ?"),
@@ -311,6 +311,30 @@ class Outputs(TestCase):
                 self.assertEqual(self.output(path), (2, "", "{} : {}\n".format(path, problem)))
         self.assertEqual({path.name: path.read_bytes() for path in self.folder.iterdir() if path.exists()}, before)
         self.assertTrue((self.folder / "boucle").is_symlink())
+
+    def test_no_output_may_name_a_file_that_is_read(self):
+        contexts = self.folder / "moteur.jsonl"
+        contexts.write_text('{"question": "q", "context": []}', encoding="utf-8")
+        self.output(self.target)
+        for path, argv in ((contexts, ["--case", self.case, "--contexts", contexts, "--output", contexts]),
+                           (self.target, ["--case", self.case, "--baseline", self.target, "--html", self.target]),
+                           (self.target, ["--from", self.target, "--html", self.target])):
+            before = path.read_bytes()
+            self.assertEqual(run(*argv), (2, "", "{} : c'est un fichier d'entrée ; donnez un autre nom.\n".format(path)))
+            self.assertEqual(path.read_bytes(), before)
+
+    def test_the_table_leaves_standard_output_to_whatever_file_goes_there(self):
+        table = run("--case", self.case)[1]
+        code, out, err = run("--case", self.case, "--output", self.target, "--export", "-")
+        self.assertEqual((code, err), (0, table))
+        self.assertEqual(json.loads(out.splitlines()[0])["id"], "fixe_48_0/d#0001")
+        code, out, err = run("--case", self.case, "--output", "-")  # to a stream of text, without bytes beneath
+        self.assertEqual((code, err, out), (0, table, self.target.read_text(encoding="utf-8")))
+
+    def test_a_system_error_without_a_name_has_its_number(self):
+        with mock.patch("os.replace", side_effect=OSError(9999, "Odd")):
+            self.assertEqual(self.output(self.target), (
+                2, "", "{} : erreur système 9999 ; cette sortie n'est pas écrite.\n".format(self.target)))
 
     def test_the_script_itself_is_no_output(self):
         self.assertEqual(run("--output", SCRIPT)[0], 2)
