@@ -1,9 +1,13 @@
 """An independent oracle: it recomputes the report of a case the slow and obvious way, from the specification alone.
 
-Coverage is a set of (document, position), redundancy a Counter, the budget a list cut short, bm25 its published formula.
-Seeded random cases are compared field by field; so is a case of real text, when its data is there.
+Coverage is a set of (document, position), redundancy a Counter, the budget a list cut short, bm25 its published
+formula. Seeded random cases are compared field by field; so are the cases of the repository, and a case of real
+text when its data is there. What the report says would be enough is run again, and so is a little less.
+
+It reads `sections` passages from the export: their words, once told, are searched, sent and judged as the others'.
 """
 
+import copy
 import json
 import math
 import random
@@ -12,20 +16,28 @@ import subprocess
 import sys
 import unicodedata
 import unittest
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, namedtuple
+from functools import lru_cache
 from itertools import combinations, count, groupby, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import chroma
-from support import ROOT, TestCase, atelier, real_run
+from support import ROOT, TESTS, TestCase, atelier, real_run, run
 
-CHUNKINGS = {"fixe_48_0": {"unit": "words", "size": 48, "overlap": 0}, "fixe_96_0": {"unit": "words", "size": 96, "overlap": 0},
+CHUNKINGS = {"fixe_48_0": {"unit": "words", "size": 48, "overlap": 0},
+             "fixe_96_0": {"unit": "words", "size": 96, "overlap": 0},
              "fixe_48_16": {"unit": "words", "size": 48, "overlap": 16}, "paragraphes": {"unit": "paragraphs"}}
-# Every stage but not_indexed: the four variants index every word.
+# Every stage but not_indexed: the variants of these cases index every word.
 STAGES = {"filtered_out", "cut_by_budget", "split_at_boundary", "not_matched", "ranked_too_low"}
+NOT_METADATA = {"id", "title", "text", "file", "structure", "sections"}
+ENDLESS = 10 ** 7  # more words, and more passages, than any of these cases has
 
-Passage = namedtuple("Passage", "id document start end")
+# `lead`: the words of its text before its own (a repeated title, a half word), `size`: all the words of its text,
+# `first` and `last`: the interval of the words that it touches, halves included.
+Passage = namedtuple("Passage", "name document start end lead size first last text characters")
+Quote = namedtuple("Quote", "document start end written")
 letters_and_digits = re.compile(r"[^\W_]+").findall
 
 
@@ -48,21 +60,32 @@ def naive_paragraphs(text):
 
 
 def folded(text):
-    return " ".join(text.split())
+    return unicodedata.normalize("NFC", re.sub("[’ʼ]", "'", " ".join(text.split())))
+
+
+def inside(before, after):
+    """Whether the edge between two texts falls inside a word or a number."""
+    figures = re.search(r"\d[.,'/-]$", before) and after[:1].isdigit()
+    figures = figures or before[-1:].isdigit() and re.match(r"[.,'/-]\d", after)
+    thousands = re.search(r"(?<!\d)\d{1,3} ?$", before) and re.match(r" ?\d{3}(?!\d)", after)
+    thousands = thousands and (before[-1] == " ") != (after[0] == " ")
+    minus = re.search(r"(?<![^\s(])[-−]$", before) and after[:1].isdigit()
+    return bool(figures or thousands or minus or before[-1:].isalnum() and after[:1].isalnum()
+                or unicodedata.combining(after[:1] or " "))
 
 
 def occurrences(quote, text):
-    """[(first word, word after the last)] of a folded quote in a folded text, no figure at its edges."""
+    """[(first word, word after the last)] of a folded quote in a folded text, whole words and numbers at its edges."""
     found, at = [], text.find(quote)
     while at >= 0:
-        edges = [(text[:edge][-1:], text[edge:edge + 1]) for edge in (at, at + len(quote))]
-        if not any(before.isalnum() and after.isalnum() or unicodedata.combining(after or " ") for before, after in edges):
+        if not any(inside(text[max(0, edge - 9):edge], text[edge:edge + 9]) for edge in (at, at + len(quote))):
             first = text.count(" ", 0, at)
             found.append((first, first + len(quote.split())))
         at = text.find(quote, at + 1)
     return found
 
 
+@lru_cache(maxsize=100000)
 def without_accents(text):
     bare = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", text))
     return unicodedata.normalize("NFC", bare).lower()
@@ -70,16 +93,43 @@ def without_accents(text):
 
 def search_terms(text, stop_words):
     terms = {}
-    for word in letters_and_digits(unicodedata.normalize("NFC", text)):
-        if word.lower() not in stop_words:
+    for number, run_of in enumerate(re.finditer(r"[^\W_]+", unicodedata.normalize("NFC", text))):
+        word, after = run_of[0], run_of.string[run_of.end():][:1]
+        alone = len(word) == 1 and word.isupper() and number and after not in ("'", "’", "ʼ")
+        if alone or word.lower() not in stop_words:
             terms.setdefault(without_accents(word), word.lower())
     return list(terms.values())
 
 
-def refusals(document, filters):
-    """The filters that a document does not pass."""
-    values = {key: document.get(key) if isinstance(document.get(key), list) else [document.get(key)] for key in filters}
-    return {key: wanted for key, wanted in filters.items() if wanted not in values[key]}
+def common_start(one, other):
+    """How many first letters two words share."""
+    return next((number for number, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+
+
+def nearest(term, words):
+    """The word that shares at least four first letters, and six tenths of the longer, with a term; None without one."""
+    best, share = None, 0
+    for word in words:
+        one, other = without_accents(term), without_accents(word)
+        shared, longer = common_start(one, other), max(len(one), len(other))
+        if shared >= 4 and 10 * shared >= 6 * longer and shared / longer > share:
+            best, share = word, shared / longer
+    return best
+
+
+def passes(value, wanted):
+    """Whether a value, or one of a list's, is the one wanted, or in the bounds wanted."""
+    values = [one for one in (value if isinstance(value, list) else [value]) if one is not None]
+    if not isinstance(wanted, dict):
+        return wanted in values
+    return any(wanted.get("gte", one) <= one <= wanted.get("lte", one) and one in wanted.get("in", [one])
+               for one in values)
+
+
+def refusals(metadata, filters):
+    """The filters that some metadata do not pass, with what was found."""
+    return {key: {"wanted": wanted, "found": metadata.get(key)} for key, wanted in filters.items()
+            if not passes(metadata.get(key), wanted)}
 
 
 def intervals(positions):
@@ -88,136 +138,356 @@ def intervals(positions):
     return [[first, last + 1] for first, last in zip(firsts, lasts)]
 
 
+def first_words(text, number):
+    """The start of a text, to the end of one of its words."""
+    return text[:[word.end() for word in re.finditer(r"\S+", text)][number - 1]]
+
+
+def header(text):
+    """The metadata of a contract, its title among them."""
+    title, *lines = text.split("\n\n")[0].split("\n")
+    pairs = [line.split(" : ", 1) for line in lines]
+    found = {re.sub(r"\s", "_", without_accents(key)): value for key, value in pairs}
+    return dict(found, parties=found["parties"].split(" ; "), title=title)
+
+
 class Corpus:
-    """What the variants share: texts, positions of words and quotes, and the settings that the report states."""
+    """What the variants share: texts, positions of words and quotes, metadata, and the settings of the report."""
 
     def __init__(self, case, settings):
         self.top_k, self.budget, self.stop_words = (settings[key] for key in ("top_k", "budget_words", "stop_words"))
-        self.texts = {document["id"]: document["text"] for document in case["documents"]}
-        self.words = {id: [word.span() for word in re.finditer(r"\S+", text)] for id, text in self.texts.items()}
-        self.folded = {id: folded(text) for id, text in self.texts.items()}
-        self.refusals = {document["id"]: refusals(document, settings["filters"]) for document in case["documents"]}
-        self.facts, self.quotes = {fact["id"]: fact for fact in case["facts"]}, {}
-        for id, fact in self.facts.items():
-            spans = occurrences(folded(fact["quote"]), self.folded[fact["document"]])
-            [span] = [span for span in spans if span[0] == fact.get("start", span[0])]
-            self.quotes[id] = Passage(id, fact["document"], *span)
+        self.filters, self.texts, self.metadata, self.sections, self.titles = settings["filters"], {}, {}, {}, {}
+        for document in case["documents"]:
+            self.read(document, settings.get("index_titles"))
+        self.words = {name: [word.span() for word in re.finditer(r"\S+", text)] for name, text in self.texts.items()}
+        self.edges = {name: tuple(zip(*spans)) for name, spans in self.words.items()}
+        self.folded = {name: folded(text) for name, text in self.texts.items()}
+        self.quotes = {fact["id"]: [self.locate(quote) for quote in fact.get("any_of", [fact])]
+                       for fact in case["facts"]}
 
-    def text(self, document, start, end):
-        return self.texts[document][self.words[document][start][0]:self.words[document][end - 1][1]]
+    def read(self, document, index_titles):
+        name, sections = document["id"], document.get("sections", [])
+        own = {key: value for key, value in document.items() if key not in NOT_METADATA}
+        self.texts[name] = "\n\n".join(section["text"] for section in sections) if sections else document["text"]
+        if document.get("structure") == "contract":
+            own = dict(header(self.texts[name]), **own)
+            self.titles[name] = " ".join([own["reference"], own.pop("title"), *own["parties"]])
+        else:
+            self.titles[name] = document.get("title", "")
+        self.titles[name] = self.titles[name] if index_titles else ""
+        self.metadata[name], self.sections[name], at = own, [], 0
+        for section in sections:
+            added = {key: value for key, value in section.items() if key not in NOT_METADATA}
+            self.sections[name].append((at, at + len(section["text"]), dict(own, **added)))
+            at += len(section["text"]) + 2
+
+    def locate(self, quote):
+        spans = occurrences(folded(quote["quote"]), self.folded[quote["document"]])
+        [span] = [span for span in spans if span[0] == quote.get("start", span[0])]
+        return Quote(quote["document"], *span, quote["quote"])
+
+    def characters(self, document, start, end):
+        return self.words[document][start][0], self.words[document][end - 1][1]
+
+    def refusals(self, document, characters, filters):
+        """Those of the sections that an interval of characters overlaps; the document's where there is none."""
+        touched = [metadata for start, end, metadata in self.sections[document]
+                   if start < characters[1] and characters[0] < end]
+        return {key: told for metadata in touched or [self.metadata[document]]
+                for key, told in refusals(metadata, filters).items()}
 
 
 class Variant:
     """The passages of one variant, and what a question must find, send, cover and lose among them."""
 
-    def __init__(self, corpus, id):
-        self.corpus, self.passages, self.lengths, self.rows = corpus, {}, {}, defaultdict(dict)
-        for document, text in corpus.texts.items():
-            unit, *sizes = CHUNKINGS[id].values()
-            cuts = naive_windows(len(text.split()), *sizes) if unit == "words" else naive_paragraphs(text)
-            self.passages[document] = [Passage("{}#{:04}".format(document, number), document, *cut)
-                                       for number, cut in enumerate(cuts, 1)]
-            for passage in self.passages[document]:
-                tokens = letters_and_digits(without_accents(corpus.text(*passage[1:])))
-                self.lengths[passage.id] = len(tokens)
-                for token, times in Counter(tokens).items():
-                    self.rows[token][passage.id] = times
-        self.admitted = [p for document in self.passages if not corpus.refusals[document] for p in self.passages[document]]
-        self.indexed = {(p.document, position) for p in self.admitted for position in range(p.start, p.end)}
+    def __init__(self, corpus, chunking, heeds_questions=True, exported=()):
+        self.corpus, self.heeds_questions, self.passages = corpus, heeds_questions, {}
+        self.lengths, self.rows, self.at, self.of = {}, defaultdict(dict), defaultdict(list), {}
+        for document in corpus.texts:
+            rows = [only(row, ("start_char", "end_char", "text")) for row in exported if row["document"] == document]
+            cuts = rows if chunking["unit"] == "sections" else self.cuts(document, **chunking)
+            self.passages[document] = [self.passage(document, number, **cut) for number, cut in enumerate(cuts, 1)]
+        self.every = [passage for passages in self.passages.values() for passage in passages]
+        for passage in self.every:
+            self.index(passage)
+        self.mean = sum(self.lengths.values()) / len(self.every)
 
-    def ranking(self, terms):
-        """(admitted passages that match, best first; bm25 by id; whether rounding alone tells two neighbours apart)."""
-        scores, made_of = defaultdict(float), defaultdict(list)
-        passages, mean = len(self.lengths), sum(self.lengths.values()) / len(self.lengths)
+    def cuts(self, document, unit, size=None, overlap=None):
+        text = self.corpus.texts[document]
+        if unit == "chars":
+            spans = naive_windows(len(text), size, overlap)
+        else:
+            spans = naive_windows(len(text.split()), size, overlap) if unit == "words" else naive_paragraphs(text)
+            spans = [self.corpus.characters(document, *span) for span in spans]
+        return [{"start_char": start, "end_char": end, "text": text[start:end]} for start, end in spans]
+
+    def passage(self, document, number, start_char, end_char, text):
+        starts, ends = self.corpus.edges[document]
+        first, last = bisect_right(ends, start_char), bisect_left(starts, end_char)
+        cut_in_front = first < last and starts[first] < start_char
+        end = last - (first < last and ends[last - 1] > end_char)
+        size = len(text.split())
+        return Passage("{}#{:04}".format(document, number), document, first + cut_in_front,
+                       max(first + cut_in_front, end), size - (last - first) + cut_in_front, size, first, last, text,
+                       (start_char, end_char))
+
+    def index(self, passage):
+        self.of[passage.name] = passage
+        searched = self.corpus.titles[passage.document] + "\n" + passage.text
+        tokens = letters_and_digits(without_accents(searched))
+        self.lengths[passage.name] = len(tokens)
+        for token, times in Counter(tokens).items():
+            self.rows[token][passage.name] = times
+        for position in range(passage.first, passage.last):
+            self.at[passage.document, position].append(passage)
+
+    def filters(self, question):
+        return dict(self.corpus.filters, **(question.get("filters", {}) if self.heeds_questions else {}))
+
+    def per_document(self, question):
+        return question.get("per_document") if self.heeds_questions else None
+
+    def refusals(self, passage, filters):
+        return self.corpus.refusals(passage.document, passage.characters, filters)
+
+    def part(self, term, name):
+        """What a term adds to the relevance of a passage that holds it, by the formula of bm25."""
+        rows = self.rows[without_accents(term)]
+        times, passages = rows[name], len(self.every)
+        idf = math.log((passages - len(rows) + 0.5) / (len(rows) + 0.5))
+        length = 1 - 0.75 + 0.75 * self.lengths[name] / self.mean
+        return (idf if idf > 0 else 1e-6) * (times * (1.2 + 1) / (times + 1.2 * length))
+
+    def ranking(self, question, terms, shown):
+        """(admitted passages that match, best first; bm25 by name; whether rounding alone tells two neighbours apart).
+
+        Where it does, equals follow the order shown.
+        """
+        scores, made_of, filters = defaultdict(float), defaultdict(list), self.filters(question)
+        passages = len(self.every)
         for rows in (self.rows[without_accents(term)] for term in terms):
             idf = math.log((passages - len(rows) + 0.5) / (len(rows) + 0.5))
-            for id, times in rows.items():
-                length = 1 - 0.75 + 0.75 * self.lengths[id] / mean
-                scores[id] -= (idf if idf > 0 else 1e-6) * (times * (1.2 + 1) / (times + 1.2 * length))
-                made_of[id] += [self.lengths[id], len(rows), times]
-        ranked = sorted((p for p in self.admitted if p.id in scores), key=lambda p: (scores[p.id], p.id))
-        return ranked, scores, any(math.isclose(scores[a.id], scores[b.id], rel_tol=1e-12) and made_of[a.id] != made_of[b.id]
-                                   for a, b in zip(ranked, ranked[1:]))
+            for name, times in rows.items():
+                length = 1 - 0.75 + 0.75 * self.lengths[name] / self.mean
+                scores[name] -= (idf if idf > 0 else 1e-6) * (times * (1.2 + 1) / (times + 1.2 * length))
+                made_of[name] += [self.lengths[name], len(rows), times]
+        ranked = [self.of[name] for _, name in sorted((score, name) for name, score in scores.items())
+                  if not filters or not self.refusals(self.of[name], filters)]
+        doubtful, groups = False, [0]
+        for one, other in zip(ranked, ranked[1:]):
+            close = math.isclose(scores[one.name], scores[other.name], rel_tol=1e-12)
+            doubtful = doubtful or close and made_of[one.name] != made_of[other.name]
+            groups.append(groups[-1] + (not close))
+        if doubtful:
+            place = {name: rank for rank, name in enumerate(shown)}
+            keys = {passage.name: (group, place.get(passage.name, ENDLESS)) for group, passage in zip(groups, ranked)}
+            ranked.sort(key=lambda passage: keys[passage.name])
+        return ranked, scores, doubtful
 
-    def question(self, question, terms, ranked):
-        """The record of a question, scores apart."""
-        hits = list(enumerate(ranked[:self.corpus.top_k], 1))
-        sent = [(hit.document, position, rank) for rank, hit in hits for position in range(hit.start, hit.end)]
-        kept = Counter(place[:2] for place in sent[:self.corpus.budget])
-        kept_of = Counter(rank for _, _, rank in sent[:self.corpus.budget])
+    def hits(self, ranked, per_document, top_k):
+        """The best of all, or the best of each document where the question asks for so many of each."""
+        if per_document is None:
+            return ranked[:top_k]
+        seen, best = Counter(), []
+        for passage in ranked:
+            seen[passage.document] += 1
+            best += [passage] if seen[passage.document] <= per_document else []
+        return best
+
+    def places(self, passage):
+        """For each word of a passage's text, the (document, position) that it proves, or None."""
+        own = [(passage.document, position) for position in range(passage.start, passage.end)]
+        return [None] * passage.lead + own + [None] * (passage.size - passage.lead - len(own))
+
+    def question(self, question, terms, ranked, scores):
+        """The record of a question."""
+        hits = list(enumerate(self.hits(ranked, self.per_document(question), self.corpus.top_k), 1))
+        sent = [(place, rank) for rank, hit in hits for place in self.places(hit)]
+        kept_of = Counter(rank for _, rank in sent[:self.corpus.budget])
+        kept = Counter(place for place, _ in sent[:self.corpus.budget] if place)
+        trip = Trip(self, question, terms, ranked, [hit for _, hit in hits], scores, sent, set(kept))
         required = question.get("required_facts", [])
-        ranks = {passage.id: rank for rank, passage in enumerate(ranked, 1)}
-        found, kept_places = {place[:2] for place in sent}, set(kept)
-        facts = [self.fact(self.corpus.quotes[id], sent, found, kept_places, ranks) for id in required]
+        facts = [trip.fact(name) for name in required]
         return {
             "id": question["id"], "text": question["text"], "answerable": question.get("answerable", True),
             "terms": [{"term": term, "passages": len(self.rows[without_accents(term)])} for term in terms],
             "query": " OR ".join('"{}"'.format(term) for term in terms),
-            "no_hits": None if hits else "no_match" if terms else "no_term",
-            "hits_before_budget": [dict(self.shown(rank, hit, hit.end), kept_words=kept_of[rank]) for rank, hit in hits],
-            "context": [dict(self.shown(rank, hit, hit.start + kept_of[rank]), truncated=kept_of[rank] < hit.end - hit.start)
+            "no_hits": None if hits else self.no_hits(question, terms),
+            "hits_before_budget": [dict(self.shown(rank, hit, hit.size), kept_words=kept_of[rank],
+                                        score=scores[hit.name], terms=trip.terms(hit)) for rank, hit in hits],
+            "context": [dict(self.shown(rank, hit, kept_of[rank]), truncated=kept_of[rank] < hit.size)
                         for rank, hit in hits if kept_of[rank]],
-            "words_sent": sum(kept.values()), "redundant_words": sum(times - 1 for times in kept.values()),
-            "facts": facts, "all_required_covered": all(fact["covered"] for fact in facts) if required else None}
+            "words_sent": min(len(sent), self.corpus.budget),
+            "redundant_words": sum(times - 1 for times in kept.values()),
+            "facts": facts, "all_required_covered": all(fact["covered"] for fact in facts) if required else None,
+            "needed": trip.needed(required) if required else None}
 
-    def shown(self, rank, passage, end):
-        return {"rank": rank, "passage": passage.id, "document": passage.document, "start": passage.start, "end": end,
-                "words": end - passage.start, "text": self.corpus.text(passage.document, passage.start, end)}
+    def no_hits(self, question, terms):
+        filters = self.filters(question)
+        if terms and all(self.refusals(passage, filters) for passage in self.every):
+            return "no_document"
+        return "no_match" if terms else "no_term"
 
-    def fact(self, quote, sent, found, kept, ranks):
-        words = {(quote.document, position) for position in range(quote.start, quote.end)}
-        written = self.corpus.facts[quote.id]["quote"]
-        loss = None if words <= kept else self.loss(quote, words - kept, sent, found, ranks)
-        others = {document for document, _ in kept} - {quote.document} if loss else set()
-        elsewhere = sorted(id for id in others if any({(id, position) for position in range(*span)} <= kept
-                                                      for span in occurrences(folded(written), self.corpus.folded[id])))
-        if elsewhere:
-            loss["same_words_in"] = elsewhere
-        return {"id": quote.id, "document": quote.document, "quote": written, "start": quote.start, "end": quote.end,
-                "words": len(words), "words_covered": len(words & kept), "covered": words <= kept, "loss": loss}
-
-    def loss(self, quote, missing, sent, found, ranks):
-        if self.corpus.refusals[quote.document]:
-            return {"stage": "filtered_out", "filter": self.corpus.refusals[quote.document]}
-        loss = {"missing": intervals(sorted(position for _, position in missing))}
-        if not missing <= self.indexed:
-            return dict(loss, stage="not_indexed")
-        added = set()
-        if missing <= found:
-            for words_over in count(1):
-                *place, rank = sent[self.corpus.budget + words_over - 1]
-                added.add(tuple(place))
-                if missing <= added:
-                    return dict(loss,
-                                stage="cut_by_budget",
-                                passage=list(ranks)[rank - 1],
-                                rank=rank,
-                                words_over=words_over)
-        pieces = [p for p in self.passages[quote.document] if p.start < quote.end and quote.start < p.end]
-        whole = [p.id for p in pieces if p.start <= quote.start and quote.end <= p.end]
-        if not whole:
-            return dict(loss, stage="split_at_boundary", pieces=[{"passage": p.id, "rank": ranks.get(p.id)} for p in pieces])
-        if not any(id in ranks for id in whole):
-            return dict(loss, stage="not_matched", passage=whole[0])
-        rank, best = min((ranks[id], id) for id in whole if id in ranks)
-        return dict(loss, stage="ranked_too_low", passage=best, rank=rank)
+    def shown(self, rank, passage, words):
+        own = min(max(0, words - passage.lead), passage.end - passage.start)
+        return {"rank": rank, "passage": passage.name, "document": passage.document, "start": passage.start,
+                "end": passage.start + own, "words": words,
+                "text": passage.text if words == passage.size else first_words(passage.text, words)}
 
     def summary(self, questions):
         """The summary, from the records of the questions."""
         answerable = [question for question in questions if question["answerable"]]
         facts = [fact for question in answerable for fact in question["facts"]]
-        sizes = sorted(passage.end - passage.start for passages in self.passages.values() for passage in passages)
+        sizes = sorted(passage.size for passage in self.every)
         median = (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
+        needed = [question["needed"] for question in answerable]
+        budgets = [told["budget_words"] for told in needed]
+        # Whatever top_k, a question by document has the hits that it has: complete from the first rank, or never.
+        depths = [(told["deeper"] or {}).get("top_k", told["budget_words"] and 1) for told in needed]
         return {
             "passages_indexed": len(sizes), "words_indexed": sum(sizes), "answerable_questions": len(answerable),
             "complete_contexts": sum(question["all_required_covered"] for question in answerable),
             "facts_covered": sum(fact["covered"] for fact in facts), "facts_required": len(facts),
-            "facts_whole": sum(any(passage.start <= fact["start"] and fact["end"] <= passage.end
-                                   for passage in self.passages[fact["document"]]) for fact in facts),
+            "facts_whole": sum(any(self.whole(quote) for quote in self.corpus.quotes[fact["id"]]) for fact in facts),
             "words_sent": sum(question["words_sent"] for question in answerable),
             "redundant_words": sum(question["redundant_words"] for question in answerable),
             "losses": dict(Counter(fact["loss"]["stage"] for fact in facts if fact["loss"])),
+            "budget_curve": steps(budgets), "depth_curve": steps(depths),
             "passage_words": {"min": sizes[0], "median": int(median) if median % 1 == 0 else median, "max": sizes[-1]}}
+
+    def touching(self, quote):
+        """The passages that hold a word of a quote, or a part of one, in text order."""
+        found = {p.name: p for position in range(quote.start, quote.end) for p in self.at[quote.document, position]}
+        return [found[name] for name in sorted(found)]
+
+    def whole(self, quote):
+        return [p for p in self.touching(quote) if p.start <= quote.start and quote.end <= p.end]
+
+
+def steps(needed):
+    """[[setting, complete contexts], …] from what the questions need."""
+    known = sorted(setting for setting in needed if setting is not None)
+    return [[setting, sum(other <= setting for other in known)] for setting in sorted(set(known))]
+
+
+def words_of(quote):
+    return {(quote.document, position) for position in range(quote.start, quote.end)}
+
+
+def enough(variant, hits, required):
+    """(rank, words) by which the hits, in their order, have brought every word of one alternative of each fact."""
+    alternatives = [[words_of(quote) for quote in variant.corpus.quotes[name]] for name in required]
+    wanted = set().union(*(words for fact in alternatives for words in fact))
+    near = {passage.name for place in wanted for passage in variant.at[place]}
+    brought, words = set(), 0
+    for rank, hit in enumerate(hits, 1):
+        for number, place in enumerate(variant.places(hit) if hit.name in near else (), 1):
+            if place in wanted and place not in brought:
+                brought.add(place)
+                if all(any(quoted <= brought for quoted in fact) for fact in alternatives):
+                    return rank, words + number
+        words += hit.size
+    return None
+
+
+class Trip:
+    """A question's way through a variant: what it found and sent, and from that the fate of each fact."""
+
+    def __init__(self, variant, question, terms, ranked, hits, scores, sent, kept):
+        self.variant, self.asked, self.ranked, self.hits, self.scores = variant, question, ranked, hits, scores
+        self.searched, self.sent, self.kept, self.corpus = terms, sent, kept, variant.corpus
+        self.filters, self.per_document = variant.filters(question), variant.per_document(question)
+        self.found = {place for place, _ in sent}
+        self.ranks = {passage.name: rank for rank, passage in enumerate(ranked, 1)}
+        self.ranks.update((hit.name, rank) for rank, hit in enumerate(hits, 1))
+
+    def terms(self, passage):
+        held = [term for term in self.searched if passage.name in self.variant.rows[without_accents(term)]]
+        return [{"term": term, "times": self.variant.rows[without_accents(term)][passage.name],
+                 "part": self.variant.part(term, passage.name)} for term in held]
+
+    def fact(self, name):
+        judged = [self.judge(quote) for quote in self.corpus.quotes[name]]
+        share = [fact["words_covered"] / fact["words"] for fact in judged]
+        best = share.index(max(share))
+        if len(judged) == 1:
+            return dict(judged[0], id=name)
+        return dict(judged[best], id=name, alternatives=judged, covered_by=best if judged[best]["covered"] else None)
+
+    def judge(self, quote):
+        words = words_of(quote)
+        loss = None if words <= self.kept else self.loss(quote, words - self.kept)
+        if loss:
+            loss["places"] = self.places_of(loss)
+            others = {document for document, _ in self.kept} - {quote.document}
+            elsewhere = sorted(name for name in others if any(
+                words_of(Quote(name, *span, None)) <= self.kept
+                for span in occurrences(folded(quote.written), self.corpus.folded[name])))
+            loss.update({"same_words_in": elsewhere} if elsewhere else {})
+        return {"document": quote.document, "quote": quote.written, "start": quote.start, "end": quote.end,
+                "words": len(words), "words_covered": len(words & self.kept), "covered": words <= self.kept,
+                "loss": loss}
+
+    def loss(self, quote, missing):
+        touching, document = self.variant.touching(quote), quote.document
+        admitted = [p for p in touching if not self.variant.refusals(p, self.filters)]
+        refused = [p for p in touching if p not in admitted]
+        held = {(document, position) for p in admitted for position in range(p.first, p.last)}
+        lost = sorted(words_of(quote) - held)
+        if any(p in refused for place in lost for p in self.variant.at[place]):
+            told = [self.variant.refusals(p, self.filters) for p in refused]
+            return {"stage": "filtered_out", "filter": {key: why for one in reversed(told) for key, why in one.items()}}
+        if not self.corpus.sections[document] and refusals(self.corpus.metadata[document], self.filters):
+            return {"stage": "filtered_out", "filter": refusals(self.corpus.metadata[document], self.filters)}
+        loss = {"missing": intervals(sorted(position for _, position in missing))}
+        if lost:
+            return dict(loss, stage="not_indexed")
+        pieces = [{"passage": p.name, "rank": self.ranks.get(p.name)} for p in admitted]
+        whole = [p.name for p in admitted if p.start <= quote.start and quote.end <= p.end]
+        if missing <= self.found:
+            return dict(loss, stage="cut_by_budget", **self.over_budget(missing), **({} if whole else {"pieces": pieces}))
+        if not whole:
+            longest = max(p.end - p.start for p in self.variant.every)
+            longer = {"longest": longest} if quote.end - quote.start > longest else {}
+            return dict(loss, stage="split_at_boundary", pieces=pieces, **longer)
+        if not any(name in self.ranks for name in whole):
+            return dict(loss, stage="not_matched", passage=whole[0])
+        rank, best = min((self.ranks[name], name) for name in whole if name in self.ranks)
+        limit = "top_k" if self.per_document is None else "per_document"
+        return dict(loss, stage="ranked_too_low", passage=best, rank=rank, limit=limit)
+
+    def over_budget(self, missing):
+        added = set()
+        for words_over in count(1):
+            place, rank = self.sent[self.corpus.budget + words_over - 1]
+            added.add(place)
+            if missing <= added:
+                return {"passage": self.hits[rank - 1].name, "rank": rank, "words_over": words_over}
+
+    def places_of(self, loss):
+        names = [piece["passage"] for piece in [loss] + loss.get("pieces", []) if "passage" in piece]
+        return [self.place(self.variant.of[name]) for name in dict.fromkeys(names)]
+
+    def place(self, passage):
+        held, rank = self.terms(passage), self.ranks.get(passage.name)
+        lacking = [term for term in self.searched if term not in {one["term"] for one in held}]
+        words = letters_and_digits(unicodedata.normalize("NFC", passage.text))
+        near = [[term, nearest(term, words)] for term in lacking]
+        return {"passage": passage.name, "document": passage.document, "start": passage.start, "end": passage.end,
+                "words": passage.size, "rank": rank, "score": self.scores[passage.name] if rank else None,
+                "terms": held, "lacking": lacking, "near": [pair for pair in near if pair[1]], "text": passage.text}
+
+    def needed(self, required):
+        """The smallest budgets, found by sending word after word: with the case's depth, then with the least enough."""
+        limit, here = "top_k", enough(self.variant, self.hits, required)
+        deeper = enough(self.variant, self.ranked, required)
+        if self.per_document is not None:
+            limit, deepest = "per_document", max(Counter(p.document for p in self.ranked).values(), default=0)
+            tries = [(depth, enough(self.variant, self.variant.hits(self.ranked, depth, None), required))
+                     for depth in range(1, deepest + 1)] if deeper else []
+            deeper = next(((depth, found[1]) for depth, found in tries if found), None)
+        return {"budget_words": here and here[1],
+                "deeper": deeper and {limit: deeper[0], "budget_words": deeper[1]}}
 
 
 def only(record, like):
@@ -225,76 +495,125 @@ def only(record, like):
     return {key: record.get(key) for key in like}
 
 
+def with_texts(path):
+    """The case of a file, with the texts of its documents' files in it."""
+    case = json.loads(path.read_text(encoding="utf-8"))
+    for document in case["documents"]:
+        if "file" in document:
+            document["text"] = (path.parent / document.pop("file")).read_text(encoding="utf-8")
+    return case
+
+
+CASES = {name: with_texts(path) for name, path in (
+    ("reference", ROOT / "cas_fr.json"), ("contracts", TESTS / "cas" / "contrats" / "contrats.json"),
+    ("books", TESTS / "cas" / "mediatheque.json"))}
+
+
 class OracleTest(TestCase):
     def setUp(self):
         super().setUp()
-        self.stages, self.questions, self.doubtful, self.ties = Counter(), 0, 0, 0
+        self.stages, self.members, self.questions, self.doubtful, self.ties = Counter(), Counter(), 0, 0, 0
+
+    def assertAlike(self, obtained, expected, where):
+        """Two values are equal, their figures within rounding."""
+        if obtained == expected:
+            return
+        self.assertEqual(type(obtained), type(expected), where)
+        if isinstance(expected, float):
+            self.assertAlmostEqual(obtained, expected, delta=1e-8, msg=where)
+            self.assertEqual(obtained, round(obtained, 9), where)
+        elif isinstance(expected, dict):
+            self.assertEqual(set(obtained), set(expected), where)
+            for key in expected:
+                self.assertAlike(obtained[key], expected[key], where + (key,))
+        elif isinstance(expected, list) and len(obtained) == len(expected):
+            for number, pair in enumerate(zip(obtained, expected)):
+                self.assertAlike(*pair, where + (number,))
+        else:
+            self.assertEqual(obtained, expected, where)
 
     def check(self, case, report=None):
+        sections = any(variant["unit"] == "sections" for variant in case.get("variants", ()))
+        exported = self.passages(case) if sections else {}
         report = report or self.report(case)
         corpus = Corpus(case, report["settings"])
         self.check_case(case, report, corpus)
-        self.assertEqual([variant["id"] for variant in report["variants"]], list(CHUNKINGS))
+        cuttings = {variant["id"]: {key: value for key, value in variant.items() if key not in ("id", "question_filters")}
+                    for variant in case.get("variants", ())} or CHUNKINGS
+        self.assertEqual([variant["id"] for variant in report["variants"]], list(cuttings))
+        heeds = {variant["id"]: variant.get("question_filters", True) for variant in case.get("variants", ())}
         for reported in report["variants"]:
-            variant = Variant(corpus, reported["id"])
-            self.assertEqual(reported["chunking"], CHUNKINGS[reported["id"]])
-            self.assertEqual(reported["passages"], {document: [[passage.start, passage.end] for passage in passages]
-                                                    for document, passages in variant.passages.items()})
-            self.assertEqual(len(reported["questions"]), len(case["questions"]))
-            records = [self.check_question(variant, *pair) for pair in zip(case["questions"], reported["questions"])]
-            summary = variant.summary(records)
-            self.assertEqual(only(reported["summary"], summary), summary)
-            self.assertEqual(*(repr(figures["passage_words"]["median"]) for figures in (reported["summary"], summary)))
-            self.stages.update(summary["losses"])
+            name = reported["id"]
+            self.assertEqual(only(reported["chunking"], cuttings[name]), cuttings[name])
+            variant = Variant(corpus, cuttings[name], heeds.get(name, True), exported.get(name, ()))
+            self.check_variant(case, variant, reported)
+
+    def check_variant(self, case, variant, reported):
+        self.assertEqual(reported["passages"], {document: [[passage.start, passage.end] for passage in passages]
+                                                for document, passages in variant.passages.items()})
+        self.assertEqual(len(reported["questions"]), len(case["questions"]))
+        records = [self.check_question(variant, *pair) for pair in zip(case["questions"], reported["questions"])]
+        summary = variant.summary(records)
+        self.assertEqual(only(reported["summary"], summary), summary, reported["id"])
+        self.assertEqual(*(repr(figures["passage_words"]["median"]) for figures in (reported["summary"], summary)))
+        sets = {question.get("set"): [] for question in case["questions"] if question.get("set")}
+        for name in sets:
+            part = variant.summary([record for record, question in zip(records, case["questions"])
+                                    if question.get("set") == name])
+            told = reported["by_set"][name]
+            self.assertEqual(told, only(dict(part, **{key: told[key] for key in told if key not in part}), told))
+            self.assertLessEqual({"budget_curve", "depth_curve"}, set(told))
+        self.stages.update(summary["losses"])
 
     def check_case(self, case, report, corpus):
         self.assertEqual({document["id"]: document["words"] for document in report["case"]["documents"]},
-                         {id: len(text.split()) for id, text in corpus.texts.items()})
+                         {name: len(text.split()) for name, text in corpus.texts.items()})
         answerable = sum(question.get("answerable", True) for question in case["questions"])
         expected = {"words": sum(map(len, corpus.words.values())), "questions": len(case["questions"]),
                     "answerable_questions": answerable, "facts": len(case["facts"])}
         self.assertEqual(only(report["case"], expected), expected)
-        settings = dict(case["settings"], filters=case.get("filters", {}))
+        settings = dict(case.get("settings", {}), filters=case.get("filters", {}))
         self.assertEqual(only(report["settings"], settings), settings)
-        used = {id for question in case["questions"] for id in question.get("required_facts", [])}
-        named = [[id] for id in corpus.facts if id not in used]
-        named += [[a["id"], b["id"]] for a, b in combinations(report["variants"], 2) if a["passages"] == b["passages"]]
-        for ids in named:
-            self.assertTrue(any(all(id in warning for id in ids) for warning in report["warnings"]), ids)
-        told = [warning for warning in report["warnings"] if not re.match("question .* aucun mot à chercher|filtre .* clé absente|"
-                                                                          "variante .* le recouvrement n'a aucun effet", warning)]
-        self.assertEqual(bool(told), bool(named))
+        used = {name for question in case["questions"] for name in question.get("required_facts", [])}
+        named = [[name] for name in corpus.quotes if name not in used]
+        named += [[a["id"], b["id"]] for a, b in combinations(report["variants"], 2)
+                  if a["passages"] == b["passages"] and "chars" not in (a["chunking"]["unit"], b["chunking"]["unit"])
+                  and a.get("question_filters", True) == b.get("question_filters", True)]
+        for names in named:
+            self.assertTrue(any(all(name in warning for name in names) for warning in report["warnings"]), names)
+        told = [warning for warning in report["warnings"] if not re.match(
+            "question .* aucun mot à chercher|filtre .* clé absente|variante .* le recouvrement n'a aucun effet", warning)]
+        if not any("filters" in question for question in case["questions"]):
+            self.assertEqual(bool(told), bool(named), told)
 
     def check_question(self, variant, question, reported):
         """The record expected, once compared with the one reported."""
         terms, hits = search_terms(question["text"], variant.corpus.stop_words), reported["hits_before_budget"]
-        ranked, scores, doubtful = variant.ranking(terms)
-        best = [scores[passage.id] for passage in ranked][:variant.corpus.top_k]
-        if doubtful:  # rounding may swap two equals: the order reported is followed, and its scores checked
-            shown = [hit["passage"] for hit in hits]
-            ranked.sort(key=lambda passage: shown.index(passage.id) if passage.id in shown else len(shown))
-        self.assertEqual(len(hits), len(best))
-        for hit, passage, score in zip(hits, ranked, best):
-            self.assertAlmostEqual(hit["score"], score, delta=1e-8)
-            self.assertAlmostEqual(hit["score"], scores[passage.id], delta=1e-8)
-            self.assertEqual(hit["score"], round(hit["score"], 9))
+        ranked, scores, doubtful = variant.ranking(question, terms, [hit["passage"] for hit in hits])
+        expected = variant.question(question, terms, ranked, scores)
+        best = [hit["score"] for hit in expected["hits_before_budget"]]
         self.questions, self.doubtful = self.questions + 1, self.doubtful + doubtful
         self.ties += len(best) - len(set(best))
-        expected = variant.question(question, terms, ranked)
+        for hit in hits:
+            self.assertAlmostEqual(sum(term["part"] for term in hit["terms"]), -hit["score"], delta=1e-8)
         for key, known in expected.items():
-            obtained = reported[key]
+            where, obtained = (question["id"], key), reported[key]
+            if doubtful and key == "needed":
+                continue
             if key in ("hits_before_budget", "context", "facts"):
-                self.assertEqual(len(obtained), len(known))
-                like = ["id", "covered", "words_covered"] if doubtful and key == "facts" else known[0] if known else []
-                obtained, known = [only(record, like) for record in obtained], [only(record, like) for record in known]
-            self.assertEqual(obtained, known, (question["id"], key))
+                self.assertEqual(len(obtained), len(known), where)
+                like = ["id", "covered", "words_covered"] if doubtful and key == "facts" else None
+                obtained = [only(record, like or own) for record, own in zip(obtained, known)]
+                known = [only(record, like or record) for record in known]
+            self.assertAlike(obtained, known, where)
+        self.members.update(name for fact in expected["facts"] for name in fact["loss"] or ())
         return expected
 
 
-# Random cases: few words, so that they collide.
+# Random cases: few words, so that they collide, and some that begin alike.
 COMMON = """le la de du dû à où ou et l'hôtel hôtel d'accord l’accord plafond train billet Paris paris Été été sans pas
 remboursé Remboursé remboursés frais nuit de\u0301le\u0301gue\u0301 œuvre classe sauf""".split()
-RARE = "kayak zinc gelée brume l'avion orage quai tunnel vélo îlot".split()
+RARE = "kayak zinc gelée brume l'avion orage quai tunnel vélo îlot remboursement plafonné délégation classés".split()
 SPACES = [" "] * 30 + ["  ", "\n", "\r\n", "\t", "\u00a0", " \n "]
 BLANK_LINES = ["\n\n", "\n \t\n", "\r\n\r\n", "\n\n\n", " \n\n "]
 SYNTAX = ["", "", "", " ?", "*", '"', " NOT ", " NEAR(", "^", ":", "-", ")", "'", " AND", ";--"]
@@ -308,58 +627,211 @@ def spaced(rng, words):
     return "".join(word + rng.choice(SPACES) for word in words[:-1]) + words[-1]
 
 
-def random_document(rng, id, shared):
+def random_document(rng, name, shared):
     """From 5 to 220 words, in paragraphs some of which other documents repeat."""
     left, text = rng.randint(5, rng.choice([60, 220])), rng.choice(["", " ", "\n\n"])
     while left > 0:
         words = (rng.choice(shared) if rng.random() < 0.5 else random_words(rng, rng.randint(1, 90)))[:left]
         text, left = text + spaced(rng, words) + rng.choice(BLANK_LINES), left - len(words)
-    return {"id": id, "text": text if rng.random() < 0.5 else text.rstrip(), "année": rng.choice([2023, 2024]),
+    return {"id": name, "text": text if rng.random() < 0.5 else text.rstrip(), "année": rng.choice([2023, 2024]),
             "actif": rng.random() < 0.7, "sujets": rng.sample(["hôtel", "train", "repas"], rng.randint(1, 3)),
-            **({"pays": rng.choice(["FR", "BE"])} if rng.random() < 0.9 else {})}
+            **({"pays": rng.choice(["FR", "BE"])} if rng.random() < 0.9 else {}),
+            **({"title": " ".join(random_words(rng, 3))} if rng.random() < 0.5 else {})}
 
 
-def random_fact(rng, id, documents):
+def in_sections(rng, document):
+    """A document whose text is cut into sections, some of which have a country and a year of their own."""
+    words = document.pop("text").split()
+    cuts = sorted({0, len(words), *(rng.randrange(len(words)) for _ in range(3))})
+    document["sections"] = [{"title": " ".join(random_words(rng, 2)), "text": spaced(rng, words[start:end]),
+                             **({"année": rng.choice([2023, 2024])} if rng.random() < 0.7 else {}),
+                             **({"pays": rng.choice(["FR", "BE"])} if rng.random() < 0.3 else {})}
+                            for start, end in zip(cuts, cuts[1:])]
+
+
+def random_quote(rng, documents):
     document = rng.choice(documents)
-    words = document["text"].split()
+    text = "\n\n".join(section["text"] for section in document.get("sections", [document]))
+    words = text.split()
     length = min(len(words), rng.randint(*rng.choice([(1, 4), (5, 25), (26, 60)])))
     start = rng.randrange(len(words) - length + 1)
     quoted = words[start:start + length]
     if rng.random() < 0.5:
         quoted[0] = quoted[0].split("'")[-1]  # a quote may begin after an elision
-    several = len(occurrences(" ".join(quoted), folded(document["text"]))) > 1
-    return {"id": id, "document": document["id"], "quote": spaced(rng, quoted), **({"start": start} if several else {})}
+    several = len(occurrences(folded(" ".join(quoted)), folded(text))) > 1
+    return {"document": document["id"], "quote": spaced(rng, quoted), **({"start": start} if several else {})}
 
 
-def random_question(rng, id, facts):
+def random_fact(rng, name, documents):
+    quotes = [random_quote(rng, documents) for _ in range(rng.choice([1, 1, 1, 1, 2, 3]))]
+    distinct = list({(quote["document"], folded(quote["quote"]), quote.get("start")): quote for quote in quotes}.values())
+    return dict(distinct[0], id=name) if len(distinct) == 1 else {"id": name, "any_of": distinct}
+
+
+def random_question(rng, name, facts, filters):
     words = random_words(rng, rng.randint(1, 5)) if rng.random() < 0.9 else [rng.choice(["?", "« … »", "le la", "'"])]
-    question = {"id": id, "text": " ".join(word + rng.choice(SYNTAX) for word in words)}
+    question = {"id": name, "text": " ".join(word + rng.choice(SYNTAX) for word in words)}
+    question.update({"set": rng.choice(["choix", "épreuve"])} if rng.random() < 0.5 else {})
+    question.update({"per_document": rng.randint(1, 3)} if rng.random() < 0.2 else {})
+    question.update({"filters": dict(rng.sample(filters, rng.randint(1, min(2, len(filters)))))}
+                    if filters and rng.random() < 0.25 else {})
     if rng.random() < 0.15:
         return dict(question, answerable=False, **rng.choice([{}, {"required_facts": []}]))
-    return dict(question, required_facts=rng.sample([fact["id"] for fact in facts], rng.randint(1, min(3, len(facts)))))
+    names = [fact["id"] for fact in facts]
+    return dict(question, required_facts=rng.sample(names, rng.randint(1, min(3, len(names)))))
+
+
+def random_variants(rng, sections):
+    """From one to four cuttings of a case's own, of any unit, some deaf to what the questions ask."""
+    variants = []
+    for number in range(rng.randint(1, 4)):
+        unit = rng.choice(["words", "chars", "chars", "paragraphs"] + ["sections"] * 3 * sections)
+        size = rng.randint(*{"words": (1, 60), "chars": (9, 300), "paragraphs": (1, 1), "sections": (60, 300)}[unit])
+        own = {"words": {"size": size, "overlap": rng.randrange(size)}, "paragraphs": {},
+               "chars": {"size": size, "overlap": size // rng.randint(2, 9)},
+               "sections": {"max_chars": size, "repeat_title": rng.random() < 0.5}}[unit]
+        deaf = {"question_filters": False} if rng.random() < 0.2 else {}
+        variants.append({"id": "v{}".format(number), "unit": unit, **own, **deaf})
+    return variants
 
 
 def random_case(seed):
     rng = random.Random(seed)
     shared = [random_words(rng, length) for length in (3, 12, 48, 60)]
-    documents = [random_document(rng, id, shared) for id in rng.sample(["a", "B", "d-10", "d-2", "été"], rng.randint(1, 4))]
-    passing = {key: rng.choice(value) if isinstance(value, list) else value for key, value in rng.choice(documents).items()}
-    keys = rng.sample(sorted(set(passing) - {"id", "text"}), rng.choice([0, 0, 1, 1, 2, 3]))
+    names = rng.sample(["a", "B", "d-10", "d-2", "été"], rng.randint(1, 4))
+    documents = [random_document(rng, name, shared) for name in names]
+    passing = {key: rng.choice(value) if isinstance(value, list) else value
+               for key, value in rng.choice(documents).items() if key not in NOT_METADATA}
+    keys = rng.sample(sorted(passing), rng.choice([0, 0, 1, 1, 2, 3]))
+    asked = [("année", {"gte": 2024}), ("année", 2023), ("sujets", {"in": ["train", "repas"]}), ("sujets", "hôtel"),
+             ("pays", "FR"), ("actif", True)]
+    asked = [(key, wanted) for key, wanted in asked if key not in keys and any(key in one for one in documents)]
+    sections = rng.random() < 0.25
+    if sections:
+        for document in documents:
+            in_sections(rng, document)
     facts = [random_fact(rng, "f{}".format(number), documents) for number in range(rng.randint(1, 8))]
-    return {"documents": documents, "facts": facts, "filters": {key: passing[key] for key in keys},
-            "questions": [random_question(rng, "q{}".format(number), facts) for number in range(rng.randint(1, 6))],
+    questions = [random_question(rng, "q{}".format(number), facts, asked) for number in range(rng.randint(1, 6))]
+    return {"documents": documents, "facts": facts, "filters": {key: passing[key] for key in keys}, "questions": questions,
             "settings": {"top_k": rng.randint(1, 5), "budget_words": rng.randint(5, 150),
-                         **rng.choice([{}, {"stop_words": []}, {"stop_words": ["le", "dû", "été"]}])}}
+                         **rng.choice([{}, {"stop_words": []}, {"stop_words": ["le", "dû", "été"]}]),
+                         **({"index_titles": True} if rng.random() < 0.2 else {})},
+            **({"variants": random_variants(rng, sections)} if sections or rng.random() < 0.3 else {})}
+
+
+class RepositoryCases(OracleTest):
+    def test_the_report_equals_the_oracle(self):
+        for name, case in CASES.items():
+            with self.subTest(name):
+                self.check(case)
 
 
 class RandomCases(OracleTest):
     def test_the_report_equals_the_oracle(self):
-        for seed in range(120):
+        for seed in range(160):
             with self.subTest(seed=seed):
                 self.check(random_case(seed))
         self.assertEqual(set(self.stages), STAGES)
         self.assertGreater(self.ties, 10)
         self.assertLess(self.doubtful, self.questions / 50)
+
+
+def fixed_variants():
+    return [dict(chunking, id=name) for name, chunking in CHUNKINGS.items()]
+
+
+class Enough(OracleTest):
+    """What `needed` says is enough is enough, and a little less is not: the command is run again with these settings."""
+
+    def rerun(self, case, variants, top_k, budget, depths):
+        """{(variant, question): whether it is complete} in some variants, with other settings and depths by document."""
+        case = copy.deepcopy(case)
+        case["variants"] = [one for one in case.get("variants") or fixed_variants() if one["id"] in variants]
+        case["settings"] = dict(case.get("settings", {}), top_k=top_k, budget_words=budget)
+        for question in case["questions"]:
+            question.update({"per_document": depths[question["id"]]} if question["id"] in depths else {})
+        return {(variant["id"], question["id"]): question["all_required_covered"]
+                for variant in self.report(case)["variants"] for question in variant["questions"]}
+
+    def needs(self, report):
+        """{(variant, question): what it needs} of the answerable questions; null for the others."""
+        told = {(variant["id"], question["id"]): question["needed"]
+                for variant in report["variants"] for question in variant["questions"]}
+        for variant in report["variants"]:
+            for question in variant["questions"]:
+                self.assertEqual(question["needed"] is None, not question["answerable"])
+        return {place: needed for place, needed in told.items() if needed}
+
+    def settings_of(self, top_k, needed):
+        """The settings that hold one `needed`: (top_k, budget, depth by document), at the edge and one less."""
+        deeper, budget = needed["deeper"], needed["budget_words"]
+        yield from [(top_k, budget, None), (top_k, budget - 1, None)] if budget else [(top_k, ENDLESS, None)]
+        if deeper is None:
+            yield ENDLESS, ENDLESS, None
+        elif "per_document" in deeper:
+            depth = deeper["per_document"]
+            yield from [(top_k, deeper["budget_words"], depth), (top_k, deeper["budget_words"] - 1, depth),
+                        (top_k, ENDLESS, depth - 1)]
+        else:
+            yield from [(deeper["top_k"], deeper["budget_words"], None), (deeper["top_k"], deeper["budget_words"] - 1, None),
+                        (deeper["top_k"] - 1, ENDLESS, None)]
+
+    def verdict(self, needed, by_document, top_k, other_top_k, budget, depth):
+        """Whether a question must be complete with some settings; None where `needed` does not say."""
+        deeper, enough_here = needed["deeper"], budget >= (needed["budget_words"] or math.inf)
+        if not by_document and other_top_k != top_k:
+            return deeper is not None and other_top_k >= deeper["top_k"] and budget >= deeper["budget_words"]
+        if depth is None:
+            return enough_here
+        if deeper is None or depth < deeper["per_document"]:
+            return False
+        return budget >= deeper["budget_words"] if depth == deeper["per_document"] else None
+
+    def check_again(self, case, report, chosen=None):
+        """Run again with what some questions need, all by default, and judge every question by each run."""
+        top_k, needs, runs = report["settings"]["top_k"], self.needs(report), defaultdict(set)
+        for variant, question in chosen or needs:
+            for settings in self.settings_of(top_k, needs[variant, question]):
+                runs[settings].add(variant)
+        asked = {question["id"]: question["per_document"] for question in case["questions"] if "per_document" in question}
+        deaf = {variant["id"] for variant in case.get("variants", ()) if not variant.get("question_filters", True)}
+        for (other_top_k, budget, depth), variants in runs.items():
+            if 0 in (other_top_k, budget, depth):
+                continue
+            depths = dict.fromkeys(asked, depth) if depth else {}
+            for place, complete in self.rerun(case, variants, other_top_k, budget, depths).items():
+                by_document = place[1] in asked and place[0] not in deaf
+                settings = other_top_k, budget, depths.get(place[1]) if by_document else None
+                expected = self.verdict(needs[place], by_document, top_k, *settings) if place in needs else None
+                if expected is not None:
+                    self.assertEqual(complete, expected, (place, needs[place], settings))
+                    self.verdicts[by_document, expected] += 1
+
+    def setUp(self):
+        super().setUp()
+        self.verdicts = Counter()
+
+    def test_the_reference_case_needs_what_its_readers_were_told(self):
+        report = self.report(CASES["reference"])
+        figures = {variant["id"]: [question["needed"] and question["needed"]["budget_words"]
+                                   for question in variant["questions"]] for variant in report["variants"]}
+        self.assertEqual(figures, {"fixe_48_0": [71, 95, 38, None, 70, None], "fixe_96_0": [71, 143, 38, None, 118, None],
+                                   "fixe_48_16": [70, 95, 38, 46, 70, None], "paragraphes": [71, 64, 38, 39, 45, None]})
+
+    def test_the_cases_of_the_repository_run_again(self):
+        for name, case in CASES.items():
+            with self.subTest(name):
+                self.check_again(case, self.report(case))
+
+    def test_random_cases_run_again(self):
+        for seed in range(100):
+            case = random_case(seed)
+            with self.subTest(seed=seed):
+                report = self.report(case)
+                needs = sorted(self.needs(report))
+                lost = [place for place in needs if self.needs(report)[place]["deeper"]]
+                self.check_again(case, report, random.Random(seed).sample(lost or needs, min(1, len(needs))) or None)
+        self.assertGreater(min(self.verdicts[key] for key in ((True, True), (True, False), (False, True), (False, False))), 100)
 
 
 class Properties(TestCase):
@@ -368,9 +840,8 @@ class Properties(TestCase):
             rng = random.Random(seed)
             words, budget = random_words(rng, rng.randint(1, 300)), rng.randint(1, 200)
             text = "".join(word + rng.choice(SPACES + BLANK_LINES + ["\x0c", "\x85", "\u2028", "\u3000"]) for word in words)
-            report = self.report({
-                "documents": [{"id": "d", "text": text}], "facts": [], "settings": {"budget_words": budget},
-                "questions": [{"id": "q", "text": " ".join(words[:3] + ["plafond"]), "answerable": False}]})
+            report = self.report({"documents": [{"id": "d", "text": text}], "facts": [], "settings": {"budget_words": budget},
+                          "questions": [{"id": "q", "text": " ".join(words[:3] + ["plafond"]), "answerable": False}]})
             for variant in report["variants"]:
                 if not variant["chunking"].get("overlap"):
                     positions = [position for span in variant["passages"]["d"] for position in range(*span)]
@@ -404,17 +875,13 @@ class Properties(TestCase):
 class RealText(OracleTest):
     @classmethod
     def setUpClass(cls):
-        """A run with every word searched, as long as the oracle: beside it, in a process of its own."""
+        """A run with every word searched, which takes as long as the oracle: beside it, in a process of its own."""
         folder = TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.paths = [str(Path(folder.name, name)) for name in ("case.json", "report.json")]
-        Path(cls.paths[0]).write_text(json.dumps(chroma.make_case(stop_words=[], budget_words=100000)),
-                                      encoding="utf-8")
-        cls.process = subprocess.Popen(
-            [sys.executable,
-             str(ROOT / "atelier.py"), "--case", cls.paths[0], "--output", cls.paths[1]],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
+        Path(cls.paths[0]).write_text(json.dumps(chroma.make_case(stop_words=[], budget_words=100000)), encoding="utf-8")
+        cls.process = subprocess.Popen([sys.executable, str(ROOT / "atelier.py"), "--case", cls.paths[0], "--output", cls.paths[1]],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         cls.addClassCleanup(cls.process.wait)
 
     def test_a_report_equals_the_oracle(self):
