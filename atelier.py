@@ -238,8 +238,9 @@ def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admissi
 
 
 def rank_of(sent: Sent, name: str) -> Optional[int]:
-    """The rank of a passage among the admitted matches of a question; None when it shares no term with it."""
-    return sent.index.rank([term for term, _ in sent.terms], name, sent.admitted)
+    """The rank of a passage among the hits, else among the admitted matches; None when it shares no term."""
+    ranks = [hit.rank for hit in sent.hits if hit.passage.id == name]
+    return ranks[0] if ranks else sent.index.rank([term for term, _ in sent.terms], name, sent.admitted)
 
 
 def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
@@ -986,7 +987,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
         "filters": question.filters, "per_document": question.per_document,
         "terms": sent.terms and [{"term": term, "passages": passages} for term, passages in sent.terms],
         "ignored": sent.ignored,
-        "query": sent.terms and make_query(term for term, _ in sent.terms),
+        "query": None if sent.terms is None else make_query(term for term, _ in sent.terms),
         "no_hits": sent.no_hits,
         "hits_before_budget": sent.hits and [describe_hit(case, hit, slice_text) for hit in sent.hits],
         "context": [describe_kept(hit, span, slice_text) for hit, span in zip(sent.context, outcome.spans)],
@@ -2651,9 +2652,7 @@ def explain_loss(case: Case, outcome: Outcome, attempt: Attempt) -> Tree:
     twins = same_words_in(case.documents, attempt.quote, outcome.spans)
     if twins:
         loss["same_words_in"] = twins
-    if {"passage", "pieces"} & loss.keys():
-        loss["places"] = find_places(case, outcome.sent, loss)
-    return loss
+    return {**loss, "places": find_places(case, outcome.sent, loss)}
 
 
 def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> List[str]:
