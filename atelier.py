@@ -28,11 +28,11 @@ Glossary
     loss      the first stage at which an uncovered fact was lost, with what is needed to act
 
 Plan
-    path    1 vocabulary  2 the run  3 cutting  4 searching  5 assembling  6 coverage and loss  7 filters
-            8 report  9 table: read so far, and you know the whole diagnostic
-    beside  10 measures over questions, and what makes the path quick
-    doors   11 reading  12 structures  13 explanations  14 why and how much  15 warnings  16 comparisons
-            17 engines  18 citations  19 page  20 guards  21 command: each can be cut out
+    path     1 vocabulary  2 the run  3 cutting  4 searching  5 assembling  6 coverage and loss  7 filters
+             8 report  9 table: read so far, and you know the whole diagnostic
+    beneath  10 words  11 measures  12 engine room: what the path calls
+    doors    13 reading  14 structures  15 explanations  16 why and how much  17 warnings  18 comparisons
+             19 engines  20 citations  21 page  22 guards  23 command: each can be cut out
 
 Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context says nothing
 about reading order, understanding, or a right answer.
@@ -143,16 +143,6 @@ STOP_WORDS = tuple("""
     qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
 
-INVISIBLE = {  # they split FTS5's words but not str.split()'s
-    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
-    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
-    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets", "\u061c": "marque de lettre arabe",
-    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
-    "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
-    "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
-    "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
-}
-
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
 
 
@@ -241,18 +231,6 @@ def rank_of(sent: Sent, name: str) -> Optional[int]:
     """The rank of a passage among the hits, else among the admitted matches; None when it shares no term."""
     ranks = [hit.rank for hit in sent.hits if hit.passage.id == name]
     return ranks[0] if ranks else sent.index.rank([term for term, _ in sent.terms], name, sent.admitted)
-
-
-def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
-    """The first limit matches of each document, in the order of all."""
-    room: Dict[str, int] = {}
-    best = []
-    for name, score in found:
-        document = cutting.by_id[name].span.document
-        room[document] = room.get(document, limit) - 1
-        if room[document] >= 0:
-            best.append((name, score))
-    return best
 
 
 def judge(case: Case, sent: Sent) -> Outcome:
@@ -1136,6 +1114,8 @@ def detail_of(loss: Tree) -> str:
     return STAGE[loss["stage"]].detail.format(**{**loss, **words_of(loss)})
 
 
+# --- 10. Words: figures, values and losses as French sentences tell them --------------------------
+
 def words_of(loss: Tree) -> Dict[str, str]:
     """The members of a loss that a sentence tells in words."""
     pieces = [(piece["passage"], rank_in_words(piece["rank"])) for piece in loss.get("pieces", ())]
@@ -1182,7 +1162,36 @@ def decimal(number: float, digits: int) -> str:
     return "{:.{}f}".format(number, digits).replace(".", ",")
 
 
-# --- 10. Beside the path: measures over questions, SQLite, what makes it quick --------------------
+def shown(value: Any) -> str:
+    """A value as a sentence quotes it: on one line, at most 80 characters."""
+    if isinstance(value, str):
+        return f"« {clip(reveal(value))} »" if value.strip() else "un texte vide"
+    if isinstance(value, Unreadable):
+        return "une valeur illisible"
+    if isinstance(value, dict) or isinstance(value, list) and any(
+            isinstance(item, (dict, list, Unreadable)) for item in value):
+        return "un objet" if isinstance(value, dict) else "une liste"
+    return clip(json.dumps(value, ensure_ascii=False))
+
+
+def some(names: Iterable[str], most: int = 5) -> str:
+    """`a, b, c, d, e, …`: the first names of a list."""
+    first = list(islice(names, most + 1))
+    return ", ".join(first[:most]) + (", …" if len(first) > most else "")
+
+
+def suggestion(value: str, known: Iterable[str]) -> str:
+    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
+    from difflib import get_close_matches
+    names, pairs = list(known), set(zip(value, value[1:]))
+    alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # the rest is slow
+    near = get_close_matches(value, alike, 1)
+    if near:
+        return f"Vouliez-vous dire {shown(near[0])} ?"
+    return f"Possibles : {some(names, 12)}." if names else "Rien n'est admis ici."
+
+
+# --- 11. Measures: what sums questions up ---------------------------------------------------------
 
 def curve(needs: Iterable[Optional[int]]) -> List[List[int]]:
     """[[value, how many of the needs it meets], …], a step a line; what nothing meets (None) is left out."""
@@ -1265,45 +1274,17 @@ def median(ordered: Sequence[int]) -> Any:
     return double / 2 if double % 2 else double // 2
 
 
-class Admission:
-    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
+# --- 12. Engine room: SQLite, and what makes searching and filtering quick ------------------------
 
-    def __init__(self, documents: Documents, cutting: Optional[Cutting]):
-        self.known: Dict[str, FrozenSet[str]] = {}
-        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
-        self.passages: Dict[int, List[str]] = {}                        # of each owner
-        self.owners: Dict[str, int] = {}                                # how many each passage has
-        for name, document in documents.items():
-            for owner in owners_of(document):
-                for key, found in owner.metadata.items():
-                    whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
-                    for value in whole + [(kind_of(value), value) for value in values_of(found)]:
-                        self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
-            for passage in cutting.by_document[name] if cutting else ():
-                owners = owners_of(document, passage)
-                self.owners[passage.id] = len(owners)
-                for owner in owners:
-                    self.passages.setdefault(id(owner), []).append(passage.id)
-
-    def meeting(self, key: str, wanted: Any) -> Set[int]:
-        """The owners that meet a condition."""
-        values, met = self.by_value.get(key, {}), []
-        if isinstance(wanted, list):
-            return values.get(("liste", json.dumps(wanted)), set())
-        for operator, bound in operators_of(wanted).items():
-            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
-                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
-            met.append(set().union(*(values.get(value, ()) for value in found)))
-        return set.intersection(*met)
-
-    def admitted(self, filters: Filters) -> FrozenSet[str]:
-        """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
-        name = json.dumps(filters)
-        if name not in self.known:
-            owners = set.intersection(*(self.meeting(*condition) for condition in filters))
-            met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
-            self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
-        return self.known[name]
+INVISIBLE = {  # they split FTS5's words but not str.split()'s
+    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
+    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
+    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets", "\u061c": "marque de lettre arabe",
+    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
+    "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
+    "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
+    "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
+}
 
 
 def open_database() -> Any:
@@ -1446,7 +1427,60 @@ class Ranking:
         return self.ahead[row]
 
 
-# --- 11. Reading a case: bytes to Case ------------------------------------------------------------
+class Admission:
+    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
+
+    def __init__(self, documents: Documents, cutting: Optional[Cutting]):
+        self.known: Dict[str, FrozenSet[str]] = {}
+        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
+        self.passages: Dict[int, List[str]] = {}                        # of each owner
+        self.owners: Dict[str, int] = {}                                # how many each passage has
+        for name, document in documents.items():
+            for owner in owners_of(document):
+                for key, found in owner.metadata.items():
+                    whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
+                    for value in whole + [(kind_of(value), value) for value in values_of(found)]:
+                        self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
+            for passage in cutting.by_document[name] if cutting else ():
+                owners = owners_of(document, passage)
+                self.owners[passage.id] = len(owners)
+                for owner in owners:
+                    self.passages.setdefault(id(owner), []).append(passage.id)
+
+    def meeting(self, key: str, wanted: Any) -> Set[int]:
+        """The owners that meet a condition."""
+        values, met = self.by_value.get(key, {}), []
+        if isinstance(wanted, list):
+            return values.get(("liste", json.dumps(wanted)), set())
+        for operator, bound in operators_of(wanted).items():
+            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
+                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
+            met.append(set().union(*(values.get(value, ()) for value in found)))
+        return set.intersection(*met)
+
+    def admitted(self, filters: Filters) -> FrozenSet[str]:
+        """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
+        name = json.dumps(filters)
+        if name not in self.known:
+            owners = set.intersection(*(self.meeting(*condition) for condition in filters))
+            met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
+            self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
+        return self.known[name]
+
+
+def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
+    """The first limit matches of each document, in the order of all."""
+    room: Dict[str, int] = {}
+    best = []
+    for name, score in found:
+        document = cutting.by_id[name].span.document
+        room[document] = room.get(document, limit) - 1
+        if room[document] >= 0:
+            best.append((name, score))
+    return best
+
+
+# --- 13. Reading a case: bytes to Case ------------------------------------------------------------
 # Shape first (JSON, keys, types), then meaning (ids, references, quotes); all the faults of a file are told.
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
@@ -2191,7 +2225,7 @@ def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
     return f"n'est pas dans {shown(name)}. {explain_absence(quote, texts[name])}"
 
 
-# --- 12. Structures: contracts and Markdown to sections -------------------------------------------
+# --- 14. Structures: contracts and Markdown to sections -------------------------------------------
 
 # A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file) tells
 # what is missing.
@@ -2324,36 +2358,7 @@ def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List
 STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 
 
-# --- 13. Explanations: what is wrong with a value, a JSON text, a quote, positions, a file --------
-
-def shown(value: Any) -> str:
-    """A value as a sentence quotes it: on one line, at most 80 characters."""
-    if isinstance(value, str):
-        return f"« {clip(reveal(value))} »" if value.strip() else "un texte vide"
-    if isinstance(value, Unreadable):
-        return "une valeur illisible"
-    if isinstance(value, dict) or isinstance(value, list) and any(
-            isinstance(item, (dict, list, Unreadable)) for item in value):
-        return "un objet" if isinstance(value, dict) else "une liste"
-    return clip(json.dumps(value, ensure_ascii=False))
-
-
-def some(names: Iterable[str], most: int = 5) -> str:
-    """`a, b, c, d, e, …`: the first names of a list."""
-    first = list(islice(names, most + 1))
-    return ", ".join(first[:most]) + (", …" if len(first) > most else "")
-
-
-def suggestion(value: str, known: Iterable[str]) -> str:
-    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
-    from difflib import get_close_matches
-    names, pairs = list(known), set(zip(value, value[1:]))
-    alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # the rest is slow
-    near = get_close_matches(value, alike, 1)
-    if near:
-        return f"Vouliez-vous dire {shown(near[0])} ?"
-    return f"Possibles : {some(names, 12)}." if names else "Rien n'est admis ici."
-
+# --- 15. Explanations: what is wrong with a value, a JSON text, a quote, positions, a file --------
 
 JSON_MESSAGES = (  # the beginnings of the standard parser's messages
     ("Expecting property name", "un nom de clé entre guillemets droits est attendu"),
@@ -2630,7 +2635,7 @@ def os_problem(error: OSError) -> str:
     return OS_PROBLEMS.get(code, f"erreur système {code}")
 
 
-# --- 14. Why, and how much: where a lost proof stands, what would be enough -----------------------
+# --- 16. Why, and how much: where a lost proof stands, what would be enough -----------------------
 
 SHARED_LETTERS = 4  # the least that two near forms begin with
 
@@ -2874,7 +2879,7 @@ def tell_needed(needed: Tree) -> str:
     return "à ce découpage, " + ("rien ne suffirait, ni budget ni profondeur" if "deeper" in needed else "on ne sait")
 
 
-# --- 15. Warnings: what does not stop a run but spoils its reading --------------------------------
+# --- 17. Warnings: what does not stop a run but spoils its reading --------------------------------
 
 # A check is a function (Case, the variants' parts of the report) -> Iterator[str]: a sentence a warning.
 
@@ -2986,7 +2991,7 @@ def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
     return [sentence for check in CHECKS for sentence in check(case, variants)]
 
 
-# --- 16. Comparisons: variants with each other, and with an earlier report ------------------------
+# --- 18. Comparisons: variants with each other, and with an earlier report ------------------------
 
 SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
 
@@ -3118,7 +3123,7 @@ def read_report(data: bytes, name: str) -> Found:
     return report
 
 
-# --- 17. Engines: what others sent, to the same evaluator -----------------------------------------
+# --- 19. Engines: what others sent, to the same evaluator -----------------------------------------
 
 RECORDS = {  # where a tool's record has its text, document, first and last characters; a dot goes inside
     "Atelier": ("text", "document", "start_char", "end_char"),
@@ -3456,7 +3461,7 @@ def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterato
                 "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
-# --- 18. Citations: a register to three fractions -------------------------------------------------
+# --- 20. Citations: a register to three fractions -------------------------------------------------
 
 RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit",
              "irrelevant": "hors sujet", "review": "à relire"}  # human judgements: none is inferred
@@ -3605,7 +3610,7 @@ def format_citations(citations: Tree) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- 19. Page: a report's dict to one HTML page ---------------------------------------------------
+# --- 21. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;
@@ -4109,7 +4114,7 @@ def draw_claim(claim: dict) -> List[str]:
     return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
 
 
-# --- 20. Guards: the thirteen of --self-test ------------------------------------------------------
+# --- 22. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
     "documents": [
@@ -4208,7 +4213,7 @@ def run_guards() -> Tuple[List[str], int]:
     return lines, failures + (not GUARDS)
 
 
-# --- 21. Command: the only file access, the only printing, the only exit codes --------------------
+# --- 23. Command: the only file access, the only printing, the only exit codes --------------------
 
 OPTIONS = (  # names, what it takes (nothing: a flag), help
     ("--case", "FICHIER", "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
