@@ -407,29 +407,39 @@ def holds(passage: Passage, span: Span) -> bool:
 
 # --- 4. Searching: questions to hits --------------------------------------------------------------
 
-# A run of letters and digits: Python's, without the few that FTS5 takes for signs and the apostrophe U+02BC,
-# with the marks that FTS5 keeps in a word.
-NO_LETTER = "\u02bc\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3"
-MARKS = "\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331"
-TERM = re.compile("[^\\W_{0}]+(?:[{1}]+[^\\W_{0}]*)*".format(NO_LETTER, MARKS))
-# What no screen shows: soft hyphens, zero-width and bidirectional signs, variants.
-UNSEEN = re.compile("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-                    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-                    "\U000e0000-\U000e0fff]")
-APOSTROPHES = ("'", "’", "ʼ")
+APOSTROPHES = "'’ʼ"
+# A letter or a digit: Python's, without the few that FTS5 takes for signs, or a mark that FTS5 keeps in a word.
+LETTER = ("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]|"
+          "[\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331]")
+# What no screen shows: soft hyphens, zero-width and bidirectional signs, fillers, variants.
+UNSEEN = ("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+          "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
 
 
-def readable(text: str) -> str:
-    """A text in NFC, without its invisible characters: where the runs of passages and questions are looked for."""
-    return unicodedata.normalize("NFC", UNSEEN.sub("", text))
+class Letters(dict):
+    """What is left of each character, by code point, where words are looked for; filled as characters come."""
+
+    def __missing__(self, point: int) -> str:
+        character = chr(point)
+        self[point] = ("" if re.match(UNSEEN, character) else "'" if character in APOSTROPHES
+                       else character if re.match(LETTER, character) else " ")
+        return self[point]
+
+
+LETTERS = Letters()
+
+
+def keep_letters(text: str) -> str:
+    """A text in NFC, its invisible characters taken out; blanks for all but letters, digits and apostrophes."""
+    return unicodedata.normalize("NFC", text).translate(LETTERS)
 
 
 def make_searchable(text: str) -> str:
-    """What FTS5 is given of a passage, its runs alone: `\uf0b7Préavis : 3 mois` gives `préavis 3 mois`.
+    """What FTS5 is given of a passage, its runs alone: `\uf0b7Préavis, 3 mois` gives ` préavis  3 mois`.
 
     FTS5 knows Unicode 6.1, takes what came since for letters, and for small letters too.
     """
-    return " ".join(TERM.findall(readable(text))).lower()
+    return keep_letters(text).replace("'", " ").lower()
 
 
 Words = record("Words", "terms ignored", """
@@ -441,9 +451,8 @@ def sort_words(question: str, stopped: Set[str]) -> Words:
     searched, unless it begins the question or is elided: « À quelle date l'annexe… », « L'annexe… ».
     """
     terms, ignored = [], []
-    for number, run in enumerate(TERM.finditer(readable(question))):
-        word, after = run.group(), run.string[run.end():run.end() + 1]
-        is_name = number > 0 and len(word) == 1 and word.isupper() and after not in APOSTROPHES
+    for number, (word, apostrophe) in enumerate(re.findall("([^ ']+)('?)", keep_letters(question))):
+        is_name = number > 0 and len(word) == 1 and word.isupper() and not apostrophe
         if is_name or word.lower() not in stopped:
             terms.append(word.lower())
         else:
@@ -453,7 +462,7 @@ def sort_words(question: str, stopped: Set[str]) -> Words:
 
 def search_terms(texts: Iterable[str], stop_words: Iterable[str]) -> List[Words]:
     """For each question, its terms without repeat (as FTS5 folds them), and the words left out."""
-    stopped = {run.lower() for word in stop_words for run in TERM.findall(readable(word))}
+    stopped = {run for word in stop_words for run in make_searchable(word).split()}
     found = [sort_words(text, stopped) for text in texts]
     folds = fold_terms([term for words in found for term in words.terms])
     return [words._replace(terms=distinct_terms(words.terms, folds)) for words in found]
@@ -1393,8 +1402,8 @@ class Ranking:
                 self._take()
             reached = self.sums
             for term, left in zip(self.heaviest[self.taken:], self.left[self.taken:]):
-                reached = {row: total + term.parts.get(row, 0.0)
-                           for row, total in reached.items() if total + left >= floor}
+                part, least = term.parts.get, floor - left
+                reached = {row: total + part(row, 0.0) for row, total in reached.items() if total >= least}
             self.floor, self.reached = floor, reached
         return self.reached
 
@@ -1407,13 +1416,16 @@ class Ranking:
 
     def best(self, limit: Optional[int]) -> List[Tuple[float, int]]:
         """The (score, row) of the first limit matches, or of all, in order."""
-        def floor(sums):  # what the last of the best has already
+        def last_of_best(sums):
             return sorted(sums.values())[-limit] * ROUNDING if limit and len(sums) >= limit else 0.0
-        while self.left[self.taken] > floor(self.sums):
+        floor = 0.0
+        while self.left[self.taken] > floor:
             self._take()
-        reached = self._reach(floor(self.sums))
-        lowest = floor(reached)
-        return sorted((self.score(row), row) for row, total in reached.items() if total >= lowest)[:limit]
+            if self.left[self.taken] < self.left[0] / 2:  # else no sum is above what is left
+                floor = last_of_best(self.sums)
+        reached = self._reach(floor)
+        floor = last_of_best(reached)
+        return sorted((self.score(row), row) for row, total in reached.items() if total >= floor)[:limit]
 
     def before(self, row: int) -> Optional[List[int]]:
         """The matches that come before a row, in no order; None when it is no match."""
@@ -2638,6 +2650,7 @@ def os_problem(error: OSError) -> str:
 # --- 16. Why, and how much: where a lost proof stands, what would be enough -----------------------
 
 SHARED_LETTERS = 4  # the least that two near forms begin with
+LETTER_RUN = re.compile(r"[^\W_]+")
 
 
 def study(case: Case, outcome: Outcome) -> Outcome:
@@ -2715,7 +2728,7 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
         best, share = "", 0.6
         at = folded_text.find(folded[:SHARED_LETTERS]) if len(folded) >= SHARED_LETTERS else -1
         while at >= 0:
-            word = TERM.match(folded_text, at).group()
+            word = LETTER_RUN.match(folded_text, at).group()
             shared = len(os.path.commonprefix([folded, word])) / max(len(folded), len(word))
             if shared >= share and not (at and folded_text[at - 1].isalnum()):
                 best, share = best if best and shared == share else written[at:at + len(word)], shared
