@@ -369,7 +369,7 @@ def text_of(documents: Documents, passage: Passage, words: Optional[int] = None)
     source = documents[passage.span.document].text[passage.start:passage.end]
     text = passage.heading + "\n" + source if passage.heading else source
     if words is None or words >= passage.words:
-        return text
+        return sys.intern(text)  # hits, contexts and places of many questions share it
     return text[:next(islice(WORD.finditer(text), words - 1, None)).end()] if words else ""
 
 
