@@ -2907,7 +2907,7 @@ def compare_fates(now: Tree, then: Tree, altered: Tree) -> Tree:
     return changes
 
 
-def traits(report: Tree) -> Dict[str, Tree]:
+def traits(report: Tree) -> Tree:
     """What two reports must share for their facts to be compared: {kind, in French: {name: value}}."""
     questions = report["variants"][0]["questions"] if report["variants"] else []
     return {
@@ -2929,7 +2929,7 @@ def fates(variant: Tree) -> Tree:
             for question in variant["questions"] for fact in question["facts"]}
 
 
-def name_changes(kind: str, ours: Tree, theirs: Tree) -> Dict[str, str]:
+def name_changes(kind: str, ours: Tree, theirs: Tree) -> Tree:
     """{name: a French sentence} for what one of two reports lacks, or that is not the same in both."""
     mark = "e" if kind in ("variante", "question") else ""
     told = {name: f"absent{mark} de la référence" for name in ours if name not in theirs}
@@ -3011,10 +3011,6 @@ class Corpus:
             raise AtelierError(f"{shown(name)} est le nom commun de {bearers} ; donnez l'identifiant.")
         return found[0]
 
-    def question(self, name: Any, texts: Tree = {}) -> str:
-        """The id of the question that a name stands for."""
-        return self.find("question", "inconnue", name, self.questions, texts)
-
     def passage(self, name: Any) -> Passage:
         """`fixe_48_0/frais#0003`; where the ids of several variants fit, the longest is meant."""
         text, variants = str(name), [variant.id for variant in self.case.variants]
@@ -3028,7 +3024,7 @@ class Corpus:
         return passages[self.find("passage", unknown, text[len(variant) + 1:], passages)]._replace(id=text)
 
 
-def by_name(pairs: Iterable[Tuple[str, str]]) -> Dict[str, List[str]]:
+def by_name(pairs: Iterable[Tuple[str, str]]) -> dict:
     """{name, white space folded: the ids of all that bear it}."""
     names = {}
     for name, bearer in pairs:
@@ -3044,10 +3040,9 @@ def look_up(record: Any, paths: str) -> Any:
             value = value.get(name) if isinstance(value, dict) else None
         if value is not None:
             return value
-    return None
 
 
-def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
+def read_passage(record: Any, corpus: Corpus) -> tuple:
     """(passage, words kept) of a record; AtelierError (a sentence without file) when it lies."""
     record = {"text": record} if isinstance(record, str) else record
     if not isinstance(record, dict):
@@ -3089,7 +3084,7 @@ def count_prefix(text: str, passage: Passage, corpus: Corpus) -> int:
 
 
 def check_limits(start: Any, end: Any, in_words: bool, document: Document, text: Optional[str],
-                 corpus: Corpus) -> Tuple[int, int]:
+                 corpus: Corpus) -> tuple:
     """The (start, end) characters that positions tell; AtelierError when they are not those of the text."""
     last = start + len(text) if end is None and text and not in_words and type(start) is int else end
     if not (type(start) is type(last) is int and 0 <= start < last):
@@ -3110,7 +3105,7 @@ def check_limits(start: Any, end: Any, in_words: bool, document: Document, text:
     raise AtelierError(problem.rstrip())
 
 
-def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tuple[Document, int, int]:
+def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> tuple:
     """The one place of a text: (document, start, end); white space is folded, its edges may cut a word."""
     needle, places = fold_text(text), []
     for home in [document] if document else corpus.case.documents.values():
@@ -3128,8 +3123,7 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tupl
     return (home, *characters_of(corpus.texts[home.id], home, first, first + len(needle)))
 
 
-def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
-                  taken: Iterable[str]) -> Dict[str, Deliveries]:
+def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus, taken: Iterable[str]) -> dict:
     """{engine: {question id: Delivery}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
 
     taken: the names that no engine may bear.  Raises AtelierError with all the faults of the file.
@@ -3159,7 +3153,7 @@ def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
     return engines
 
 
-def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, Any]]:
+def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[tuple]:
     """The (place, value) of each record of a file, one at a time; a TREC line is a tuple of columns."""
     lines, head, form = iter(lines), [], b""
     for line in lines:
@@ -3196,15 +3190,15 @@ def collect(faults: Faults, place: str, read: Callable[..., Any], *values: Any) 
         faults.extend(place, error)
 
 
-def read_line(line: Tree, place: str, stem: str, corpus: Corpus, engines: Dict[str, Deliveries],
-              faults: Faults) -> None:
+def read_line(line: Tree, place: str, stem: str, corpus: Corpus, engines: dict, faults: Faults) -> None:
     """Put what a line says that an engine (stem by default) sent among what engines sent, if it is sound."""
-    before, engine, asked = len(faults.told), line.get("engine", stem), [line.get("question")]
+    before, engine = len(faults.told), line.get("engine", stem)
     if not (isinstance(engine, str) and engine.strip()):
         faults.add(place, f"« engine » attend un texte ; trouvé : {shown(engine)}.")
+    asked = line.get("question"), corpus.questions
     if "user_input" in line and "question" not in line:  # as ragas has it
-        asked = line["user_input"], corpus.asked
-    question = collect(faults, place, corpus.question, *asked)
+        asked = line["user_input"], corpus.questions, corpus.asked
+    question = collect(faults, place, corpus.find, "question", "inconnue", *asked)
     key = "retrieved_contexts" if "retrieved_contexts" in line and "context" not in line else "context"
     if key not in line:
         faults.add(place, "la clé « context » manque ; ajoutez-la.")
@@ -3229,8 +3223,8 @@ def read_passages(records: Any, key: str, place: str, corpus: Corpus, faults: Fa
             for number, record in enumerate(records)]
 
 
-def read_ranking(rows: Iterable[Tuple[str, Sequence[str]]], corpus: Corpus, faults: Faults) -> Deliveries:
-    """A TREC run: best score first, ties by rank; the context is made with the case's top_k and budget."""
+def read_ranking(rows: Iterable[tuple], corpus: Corpus, faults: Faults) -> Deliveries:
+    """A TREC run, best score first, ties by rank; the context is cut by the case's top_k and budget."""
     found, deliveries, settings = {}, {}, corpus.case.settings
     for place, columns in rows:
         collect(faults, place, read_row, columns, corpus, found)
@@ -3247,20 +3241,20 @@ def read_ranking(rows: Iterable[Tuple[str, Sequence[str]]], corpus: Corpus, faul
     return deliveries
 
 
-def read_row(columns: Sequence[str], corpus: Corpus, found: Dict[str, dict]) -> None:
+def read_row(columns: tuple, corpus: Corpus, found: dict) -> None:
     """Put `question Q0 <variant>/<passage> rank score tag` in {question: {name: (-score, rank, passage)}}."""
     try:
         question, _, name, rank, score, _ = columns
-        order = -float(score), int(rank)
-        if not abs(order[0]) < float("inf"):
+        entry = -float(score), int(rank), corpus.passage(name)
+        if not abs(entry[0]) < float("inf"):
             raise ValueError(score)
     except ValueError:
         raise AtelierError("six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; "
                            f"trouvé : {shown(' '.join(columns))}.") from None
-    passage, entries = corpus.passage(name), found.setdefault(corpus.question(question), {})
+    entries = found.setdefault(corpus.find("question", "inconnue", question, corpus.questions), {})
     if name in entries:
         raise AtelierError(f"passage {shown(name)} donné deux fois pour {shown(question)} ; gardez-en un.")
-    entries[name] = (*order, passage)
+    entries[name] = entry
 
 
 def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
@@ -3271,9 +3265,9 @@ def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
     def sent_words(document, start, end):
         return sum(min(end, part.end) - max(start, part.start)
                    for part in overlapping(sent.get(document, ()), start, end))
-    hits = None if delivery.hits is None else [Hit(rank, passage, None, sent_words(*passage.span))
-                                               for rank, (passage, _) in enumerate(delivery.hits, 1)]
     context = [Hit(rank, passage, None, words) for rank, (passage, words) in enumerate(delivery.context, 1)]
+    hits = delivery.hits and [Hit(rank, passage, None, sent_words(*passage.span))
+                              for rank, (passage, _) in enumerate(delivery.hits, 1)]
     question = question._replace(per_document=None)
     return Sent(question, filters_in_force(case, question), None, None, hits, context, None, None, None)
 
@@ -3386,7 +3380,7 @@ def assess(revision: Any, text: str, given: Optional[tuple]) -> Tree:
     return {"status": "not_in_context" if not sent else "valid" if same else "content_mismatch"}
 
 
-def count_citations(found: Iterable[Tuple[str, list]]) -> Tree:
+def count_citations(found: Iterable[tuple]) -> Tree:
     """Three fractions that are never merged, and what they are made of: the (id, citations) of each claim.
 
     A claim is supported when a valid citation supports it, else under review when a valid one is.
