@@ -2906,12 +2906,11 @@ def idle_facts(case, variants):
 def invisible_characters(case, variants):
     for kind, holders in (("document", case.documents.values()), ("question", case.questions)):
         for holder in holders:
-            found = re.findall(f"[{''.join(INVISIBLE)}]", holder.text)
-            for character in dict.fromkeys(found):
-                at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
-                yield ("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en "
-                       "deux, ôtez ce caractère.").format(kind, shown(holder.id), INVISIBLE[character],
-                                                          ord(character), found.count(character), at)
+            found = Counter(re.findall(f"[{''.join(INVISIBLE)}]", holder.text))
+            for sign, times in found.items():
+                word = len((holder.text.split(sign)[0] + "x").split()) - 1
+                yield (f"{kind} {shown(holder.id)} : {INVISIBLE[sign]} (U+{ord(sign):04X}, {times} fois, "
+                       f"d'abord au mot {word}) ; la recherche y coupe le mot en deux, ôtez ce caractère.")
 
 
 # What a reader may take for a heading.
@@ -2924,24 +2923,22 @@ def doubtful_headings(case, variants):
     for document in case.documents.values():
         if document.structure != "contract":
             continue
-        name = shown(document.id)
+        name = "document " + shown(document.id)
         if not any(section.title for section in document.sections):
-            yield f"document {name} : aucun article reconnu dans ce contrat ; {remedy}"
+            yield f"{name} : aucun article reconnu dans ce contrat ; {remedy}"
         for number, (_, line) in enumerate(lines_of(document.text), 1):
             if ALMOST_ARTICLE.fullmatch(clip(line)) and not ARTICLE.fullmatch(" ".join(line.split())):
-                yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(
-                    name, number, shown(line), remedy)
+                yield f"{name}, ligne {number} : {shown(line)} n'est pas lu comme un titre ; {remedy}"
 
 
 def contexts_beyond_hits(case, variants):
-    """Engines whose context holds words that their hits do not."""
-    for variant in variants:
-        for question in variant["questions"] if variant["chunking"] is None else ():
-            hits, sent = ([Span(part["document"], part["start"], part["end"]) for part in question[key] or ()]
-                          for key in ("hits_before_budget", "context"))
-            if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
-                yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(
-                    shown(variant["id"]), shown(question["id"]))
+    engines = [variant for variant in variants if variant["chunking"] is None]
+    for engine, question in ((engine, question) for engine in engines for question in engine["questions"]):
+        hits, sent = ([Span(part["document"], part["start"], part["end"]) for part in question[key] or ()]
+                      for key in ("hits_before_budget", "context"))
+        if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
+            yield (f"moteur {shown(engine['id'])}, question {shown(question['id'])} : "
+                   "le contexte a des mots que « hits » n'a pas.")
 
 
 def questions_without_terms(case, variants):
@@ -2980,16 +2977,16 @@ def question_filters(case, variants):
 
 def idle_variants(case, variants):
     """Variants that cut the same passages, and overlaps without effect."""
-    alike: Dict[str, List[str]] = {}
+    alike = {}
     for variant in variants:
-        passages = variant["passages"]
+        passages, name = variant["passages"], variant["id"]
         if passages is None:
             continue  # another engine
         cutting = json.dumps([passages, variant["summary"]["words_indexed"], variant["question_filters"]])
-        alike.setdefault(cutting, []).append(variant["id"])
-        if variant["chunking"].get("overlap") and all(len(intervals) == 1 for intervals in passages.values()):
-            yield ("variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage."
-                   ).format(shown(variant["id"]))
+        alike.setdefault(cutting, []).append(name)
+        if variant["chunking"].get("overlap") and all(len(spans) == 1 for spans in passages.values()):
+            yield (f"variante {shown(name)} : le recouvrement n'a aucun effet, "
+                   "chaque document tient en un passage.")
     for names in alike.values():
         if len(names) > 1:
             yield f"variantes {', '.join(names)} : mêmes passages ; les comparer n'apprend rien."
@@ -3007,48 +3004,45 @@ def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
 # --- 18. Comparisons: variants with each other, and with an earlier report ------------------------
 
 SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
+CHANGES = (("gained", "+", "preuve gagnée"), ("lost", "-", "perdue"), ("changed", "~", "étape changée"))
 
 
 def compare_all(variants: Sequence[Tree]) -> List[Tree]:
-    """Each pair of variants or engines."""
-    return [compare_variants(*pair) for pair in combinations(variants, 2)]
-
-
-def compare_variants(one: Tree, other: Tree) -> Tree:
-    """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
-
-    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses, 1 when
-    all tie.
-    """
-    theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
-    pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
-             if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
-    wins, losses = pairs.count((True, False)), pairs.count((False, True))
-    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses,
-            "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
+    """Each pair of variants or engines: complete contexts of one against incomplete ones of the other."""
+    complete = {variant["id"]: [question["all_required_covered"] for question in variant["questions"]
+                                if question["all_required_covered"] is not None] for variant in variants}
+    comparisons = []
+    for one, other in combinations(complete, 2):
+        pairs = Counter(zip(complete[one], complete[other]))
+        wins, losses = pairs[True, False], pairs[False, True]
+        comparisons.append({"variants": [one, other], "wins": wins, "losses": losses,
+                            "ties": len(complete[one]) - wins - losses, "p": sign_test(wins, losses)})
+    return comparisons
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """Two-sided p, exact but for the last rounding."""
+    """Two-sided p, exact but for the last rounding: min(1, 2 P(X <= the smaller)), X binomial over both."""
     trials, ways, tail = wins + losses, 1, 0
     for successes in range(min(wins, losses) + 1):
         tail += ways
         ways = ways * (trials - successes) // (successes + 1)
-    return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
+    return min(1.0, round(2 * tail / 2 ** trials, 9))
 
 
 def format_comparisons(comparisons: Sequence[Tree]) -> List[str]:
     """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
     told = [pair for pair in comparisons if pair["p"] <= SIGNIFICANT]
     if not told:
-        return ["Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
-            decimal(min(pair["p"] for pair in comparisons), 3)), ""]
-    lines = ["{} contre {} : {} à {}, p = {}".format(
-        *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4))
-        for pair in told[:LISTED_LOSSES]]
+        least = decimal(min(pair["p"] for pair in comparisons), 3)
+        return [f"Test des signes : aucune paire de variantes n'est départagée (p >= {least}).", ""]
+    lines = ["Test des signes : seules ces paires sont départagées"]
+    for pair in told[:LISTED_LOSSES]:
+        one, other = pair["variants"]
+        score = f"{pair['wins']} à {pair['losses']}, p = {decimal(pair['p'], 4)}"
+        lines.append("  " + clip(f"{one} contre {other} : {score}", 78))
     if len(told) > LISTED_LOSSES:
-        lines.append(f"et {len(told) - LISTED_LOSSES} autres (dans le rapport)")
-    return ["Test des signes : seules ces paires sont départagées", *("  " + clip(line, 78) for line in lines), ""]
+        lines.append(f"  et {len(told) - LISTED_LOSSES} autres (dans le rapport)")
+    return lines + [""]
 
 
 def compare_reports(report: Tree, earlier: Tree) -> Tree:
@@ -3058,25 +3052,29 @@ def compare_reports(report: Tree, earlier: Tree) -> Tree:
     reports hard to compare, which is left out; where a document changed nothing is compared.
     """
     now, then = traits(report), traits(earlier)
-    comparable = now["document"] == then["document"]
-    same = {(kind, name) for kind in now for name in now[kind] if now[kind][name] == then[kind].get(name)}
-    before = {variant["id"]: fates(variant) for variant in earlier["variants"] if comparable}
-    variants = {}
-    for variant in report["variants"]:
-        if variant["id"] not in before:
+    altered = {kind: name_changes(kind, now[kind], then[kind]) for kind in now}
+    kinds = ("document", "réglage") if altered["document"] else altered
+    before = {} if altered["document"] else {variant["id"]: fates(variant) for variant in earlier["variants"]}
+    return {"sha256": earlier["case"]["sha256"],
+            "differences": [sentence for kind in kinds for sentence in altered[kind].values()],
+            "variants": {variant["id"]: compare_fates(fates(variant), before[variant["id"]], altered)
+                         for variant in report["variants"] if variant["id"] in before}}
+
+
+def compare_fates(now: Tree, then: Tree, altered: Tree) -> Tree:
+    """The changes of a variant, {kind: [change]}, in what is asked and required as it was."""
+    changes = {kind: [] for kind, _, _ in CHANGES}
+    for (question, fact), stage in now.items():
+        first = then.get((question, fact))
+        if question in altered["question"] or f"{question} / {fact}" in altered["fait exigé"]:
             continue
-        changes = variants[variant["id"]] = {"gained": [], "lost": [], "changed": []}
-        for key, stage in fates(variant).items():
-            first = before[variant["id"]].get(key)
-            if first != stage and {("question", key[0]), ("fait exigé", " / ".join(key))} <= same:
-                kind = "gained" if not stage else "changed" if first else "lost"
-                changes[kind].append([*key, *filter(None, [stage and first, stage])])
-    differences = [sentence for kind in now if comparable or kind in ("document", "réglage")
-                   for sentence in name_changes(kind, now[kind], then[kind])]
-    return {"sha256": earlier["case"]["sha256"], "differences": differences, "variants": variants}
+        if first != stage:
+            kind = "gained" if not stage else "changed" if first else "lost"
+            changes[kind].append([question, fact, *filter(None, [stage and first, stage])])
+    return changes
 
 
-def traits(report: Tree) -> Dict[str, Tree]:
+def traits(report: Tree) -> Tree:
     """What two reports must share for their facts to be compared: {kind, in French: {name: value}}."""
     questions = report["variants"][0]["questions"] if report["variants"] else []
     return {
@@ -3092,32 +3090,30 @@ def traits(report: Tree) -> Dict[str, Tree]:
     }
 
 
-def fates(variant: Tree) -> Dict[Tuple[str, str], Optional[str]]:
-    """{(question id, fact id): the stage that lost it} of a variant."""
+def fates(variant: Tree) -> Tree:
+    """{(question id, fact id): the stage that lost it, or None} of a variant."""
     return {(question["id"], fact["id"]): fact["loss"] and fact["loss"]["stage"]
             for question in variant["questions"] for fact in question["facts"]}
 
 
-def name_changes(kind: str, ours: Tree, theirs: Tree) -> List[str]:
-    """A French sentence for each name that one of two reports lacks, or that is not the same in both."""
+def name_changes(kind: str, ours: Tree, theirs: Tree) -> Tree:
+    """{name: a French sentence} for what one of two reports lacks, or that is not the same in both."""
     mark = "e" if kind in ("variante", "question") else ""
-    told = {name: "absent{} de la référence" for name in ours if name not in theirs}
-    told.update({name: "absent{} de ce rapport" for name in theirs if name not in ours})
-    told.update({name: "différent{}" for name in ours if name in theirs and ours[name] != theirs[name]})
-    return [f"{kind} {shown(name)} : {problem.format(mark)}" for name, problem in told.items()]
+    told = {name: f"absent{mark} de la référence" for name in ours if name not in theirs}
+    told.update({name: f"absent{mark} de ce rapport" for name in theirs if name not in ours})
+    told.update({name: f"différent{mark}" for name in ours if name in theirs and ours[name] != theirs[name]})
+    return {name: f"{kind} {shown(name)} : {problem}" for name, problem in told.items()}
 
 
 def format_baseline(baseline: Tree) -> str:
     """What changed since an earlier report, to print under the table."""
     lines = ["", "Depuis le rapport de référence"]
     lines += ["  attention : " + difference for difference in baseline["differences"]]
-    if not baseline["variants"]:
-        lines.append("  rien n'est comparé")
+    lines += [] if baseline["variants"] else ["  rien n'est comparé"]
     for name, changes in baseline["variants"].items():
-        counts = [counted(len(changes[kind]), noun) for kind, noun in (
-            ("gained", "preuve gagnée"), ("lost", "perdue"), ("changed", "étape changée"))]
-        lines.append("  " + clip(f"{name} : {', '.join(counts)}", 78))
-        for sign, kind in (("+", "gained"), ("-", "lost"), ("~", "changed")):
+        counts = ", ".join(counted(len(changes[kind]), noun) for kind, _, noun in CHANGES)
+        lines.append("  " + clip(f"{name} : {counts}", 78))
+        for kind, sign, _ in CHANGES:
             for question, fact, *stages in changes[kind]:
                 told = " : " * bool(stages) + ", puis ".join(STAGE[stage].label for stage in stages)
                 lines.append("    " + clip(f"{sign} {question} · {fact}{told}", 76))
@@ -3129,31 +3125,26 @@ def read_report(data: bytes, name: str) -> Found:
     faults = Faults(name)
     report = read_tree(data, "report", faults)
     if faults.told:
-        faults.told.clear()
-        faults.add("", "ce n'est pas un rapport d'Atelier, ou il est abîmé ; "
-                       "donnez un fichier écrit par --output.")
-        faults.check()
+        raise AtelierError(f"{name} : " * bool(name) + "ce n'est pas un rapport d'Atelier, ou il est abîmé ; "
+                           "donnez un fichier écrit par --output.")
     return report
 
 
 # --- 19. Engines: what others sent, to the same evaluator -----------------------------------------
 
-RECORDS = {  # where a tool's record has its text, document, first and last characters; a dot goes inside
-    "Atelier": ("text", "document", "start_char", "end_char"),
-    "LangChain": ("page_content", "metadata.source", "metadata.start_index", ""),
-    "LlamaIndex": ("text", "ref_doc_id", "start_char_idx", "end_char_idx"),
-    "LlamaIndex, to_dict": ("text", "relationships.1.node_id", "start_char_idx", "end_char_idx"),
-    "Haystack": ("content", "meta.source_id", "meta.split_idx_start", ""),
-    "Haystack, flat": ("content", "source_id", "split_idx_start", ""),
-    "Chonkie, semchunk": ("text", "document", "start_index", "end_index"),
+# Where Atelier, LangChain, LlamaIndex, Haystack, Chonkie and semchunk have these; a dot goes inside.
+FIELDS = {
+    "text": "text page_content content",
+    "document": "document metadata.source ref_doc_id relationships.1.node_id meta.source_id source_id",
+    "start": "start_char metadata.start_index start_char_idx meta.split_idx_start split_idx_start "
+             "start_index",
+    "end": "end_char end_char_idx end_index",
 }
 WRAPPERS = ("kwargs", "node")  # a record in a record: LangChain's to_json, LlamaIndex's nodes with a score
-QUESTION_NAMES, CONTEXT_NAMES = ("question", "user_input"), ("context", "retrieved_contexts")  # then ragas's
 BLANK = b"\xef\xbb\xbf \t\r\n\v\f"  # a BOM's bytes, and those of white space
 
-
-class Delivery(namedtuple("Delivery", "context hits")):
-    """What a file says that an engine sent, [(Passage, words kept)], and found, [Passage] or None."""
+Delivery = record("Delivery", "context hits", """
+    What a file says that an engine sent and found, [(Passage, words kept)] each; hits may be None.""")
 
 
 class Corpus:
@@ -3165,19 +3156,17 @@ class Corpus:
     def __init__(self, case: Case, cutting_of: Callable[[str], Cutting]):
         self.case, self.cutting_of, self.texts = case, cutting_of, FoldedTexts(case.documents)
         self.questions = {question.id: question for question in case.questions}
-        self.asked = by_name((question.text, name) for name, question in self.questions.items())
+        self.asked = by_name((question.text, question.id) for question in case.questions)
         self.files = by_name((document.file, document.id) for document in case.documents.values()
                              if document.file)
-        self.warnings: List[str] = []
-        self.explained = 0
+        self.warnings, self.explained = [], 0
 
     def explain(self, explanation: Callable[..., str], *values: Any) -> str:
         """What mends a fault; nothing for the faults beyond those that are shown."""
         self.explained += 1
         return explanation(*values) if self.explained <= LISTED_FAULTS else ""
 
-    def find(self, kind: str, unknown: str, name: Any, ids: Iterable[str],
-             others: Mapping[str, Sequence[str]] = {}) -> str:
+    def find(self, kind: str, unknown: str, name: Any, ids: Iterable[str], others: Tree = {}) -> str:
         """The id that a name stands for: an id, else another name, that of one thing alone."""
         text = str(name)
         found = [text] if text in ids else others.get(" ".join(text.split()), ())
@@ -3185,16 +3174,16 @@ class Corpus:
             mend = self.explain(suggestion, text, dict.fromkeys([*ids, *others]))
             raise AtelierError(f"{kind} {shown(name)} {unknown}. {mend}")
         if len(found) > 1:
-            raise AtelierError("{} est le nom commun de {} ; donnez l'identifiant.".format(
-                shown(name), " et ".join(map(shown, found))))
+            bearers = " et ".join(map(shown, found))
+            raise AtelierError(f"{shown(name)} est le nom commun de {bearers} ; donnez l'identifiant.")
         return found[0]
 
     def passage(self, name: Any) -> Passage:
         """`fixe_48_0/frais#0003`; where the ids of several variants fit, the longest is meant."""
         text, variants = str(name), [variant.id for variant in self.case.variants]
         if "/" not in text:
-            raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans "
-                               "--export.".format(shown(name)))
+            raise AtelierError(
+                f"passage {shown(name)} inconnu ; il s'écrit <variante>/<passage>, comme dans --export.")
         fitting = [variant for variant in variants if text.startswith(variant + "/")]
         variant = max(fitting, key=len) if fitting else self.find(
             "variante", "inconnue", text.split("/")[0], variants)
@@ -3202,22 +3191,25 @@ class Corpus:
         return passages[self.find("passage", unknown, text[len(variant) + 1:], passages)]._replace(id=text)
 
 
-def by_name(pairs: Iterable[Tuple[str, str]]) -> Dict[str, List[str]]:
+def by_name(pairs: Iterable[Tuple[str, str]]) -> dict:
     """{name, white space folded: the ids of all that bear it}."""
-    names: Dict[str, List[str]] = {}
+    names = {}
     for name, bearer in pairs:
         names.setdefault(" ".join(name.split()), []).append(bearer)
     return names
 
 
-def look_up(record: Any, path: str) -> Any:
-    """The value at a dotted path; None when there is none."""
-    for name in path.split("."):
-        record = record.get(name) if isinstance(record, dict) else None
-    return record
+def look_up(record: Any, paths: str) -> Any:
+    """The first value that a record has at some dotted paths; None when there is none."""
+    for path in paths.split():
+        value = record
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is not None:
+            return value
 
 
-def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
+def read_passage(record: Any, corpus: Corpus) -> tuple:
     """(passage, words kept) of a record; AtelierError (a sentence without file) when it lies."""
     record = {"text": record} if isinstance(record, str) else record
     if not isinstance(record, dict):
@@ -3225,10 +3217,8 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
     for wrapper in WRAPPERS:
         if isinstance(record.get(wrapper), dict):
             record = {**record[wrapper], **record}
-    text, name, *limits = (
-        next((value for path in paths for value in [look_up(record, path)] if value is not None), None)
-        for paths in zip(*RECORDS.values()))
-    heading = record.get("heading") or ""
+    text, name, *limits = (look_up(record, paths) for paths in FIELDS.values())
+    heading, in_words = record.get("heading") or "", limits == [None, None]
     if text is not None and not (isinstance(text, str) and text.strip()):
         raise AtelierError(f"texte attendu, non vide ; trouvé : {shown(text)}.")
     if not isinstance(heading, str):
@@ -3238,11 +3228,10 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
         return passage, passage.words if text is None else count_prefix(text, passage, corpus)
     if name is None and text is None:
         raise AtelierError("ni « passage », ni « document », ni texte : d'où vient ce passage ?")
-    document = None if name is None else corpus.case.documents[
-        corpus.find("document", "inconnu", name, corpus.case.documents, corpus.files)]
-    in_words = limits == [None, None] and not {"start", "end"}.isdisjoint(record)
-    if in_words:
-        limits = [record.get("start"), record.get("end")]
+    documents = corpus.case.documents
+    document = None if name is None else documents[
+        corpus.find("document", "inconnu", name, documents, corpus.files)]
+    limits = [record.get("start"), record.get("end")] if in_words else limits
     if text is not None and (limits[0] in (None, -1) or limits == [0, 0]):  # unknown
         document, start, end = locate_text(text, document, corpus)
     elif document is None:
@@ -3255,34 +3244,35 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
 
 def count_prefix(text: str, passage: Passage, corpus: Corpus) -> int:
     """How many words of a passage a text keeps, which must be its first ones."""
-    words, whole = text.split(), text_of(corpus.case.documents, passage).split()
+    words, whole = (fold_text(part).split() for part in (text, text_of(corpus.case.documents, passage)))
     if words != whole[:len(words)]:
         raise AtelierError(f"ce texte n'est pas le début du passage {shown(passage.id)} : {shown(text)}.")
     return len(words)
 
 
 def check_limits(start: Any, end: Any, in_words: bool, document: Document, text: Optional[str],
-                 corpus: Corpus) -> Tuple[int, int]:
+                 corpus: Corpus) -> tuple:
     """The (start, end) characters that positions tell; AtelierError when they are not those of the text."""
     last = start + len(text) if end is None and text and not in_words and type(start) is int else end
     if not (type(start) is type(last) is int and 0 <= start < last):
-        raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(
-            shown(start), shown(last)))
+        raise AtelierError(
+            f"positions {shown(start)} à {shown(last)} : deux entiers croissants sont attendus.")
     length, unit = (len(document.starts), "mots") if in_words else (len(document.text), "caractères")
-    problem = f"positions {start} à {last} hors du document {shown(document.id)}, qui compte {length} {unit}."
+    place, name = f"positions {start} à {last}", shown(document.id)
+    problem = f"{place} hors du document {name}, qui compte {length} {unit}."
     if last <= length:
         limits = (document.starts[start], document.ends[last - 1]) if in_words else (start, last)
-        there = document.text[slice(*limits)]
-        if text is None or text.split() == there.split():
+        there = fold_text(document.text[slice(*limits)])
+        if text is None or fold_text(text) == there:
             return limits
-        problem = "le texte {} n'est pas celui des positions {} à {} de {} : {}.".format(
-            shown(text), start, last, shown(document.id), shown(there))
+        sent, there = shown_apart(fold_text(text), there) if there else (shown(text), shown(there))
+        problem = f"le texte {sent} n'est pas celui des {place} de {name} : {there}."
     if text and not in_words:
         problem += " " + corpus.explain(explain_positions, text, document.text, start, end)
     raise AtelierError(problem.rstrip())
 
 
-def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tuple[Document, int, int]:
+def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> tuple:
     """The one place of a text: (document, start, end); white space is folded, its edges may cut a word."""
     needle, places = fold_text(text), []
     for home in [document] if document else corpus.case.documents.values():
@@ -3300,8 +3290,7 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tupl
     return (home, *characters_of(corpus.texts[home.id], home, first, first + len(needle)))
 
 
-def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
-                  taken: Iterable[str]) -> Dict[str, Deliveries]:
+def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus, taken: Iterable[str]) -> dict:
     """{engine: {question id: Delivery}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
 
     taken: the names that no engine may bear.  Raises AtelierError with all the faults of the file.
@@ -3320,143 +3309,132 @@ def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
     sound_lines = not faults.told
     for engine, deliveries in engines.items():
         if engine in taken:
-            faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; "
-                           "donnez-lui-en un autre.".format(shown(engine)))
+            faults.add("", f"le moteur {shown(engine)} porte le nom d'une variante ou d'un autre moteur ; "
+                           "donnez-lui-en un autre.")
         absent = [shown(question.id) for question in corpus.case.questions
                   if question.answerable and question.id not in deliveries]
         if absent and sound_lines:
-            faults.add("", "moteur {} : aucune ligne pour {} ; ajoutez-la, fût-elle de contexte vide.".format(
-                shown(engine), some(absent)))
+            faults.add("", f"moteur {shown(engine)} : aucune ligne pour {some(absent)} ; "
+                           "ajoutez-la, fût-elle de contexte vide.")
     faults.check()
     return engines
 
 
-def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, Any]]:
+def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[tuple]:
     """The (place, value) of each record of a file, one at a time; a TREC line is a tuple of columns."""
-    lines, head = iter(lines), []
+    lines, head, form = iter(lines), [], b""
     for line in lines:
         head.append(line)
-        if line.strip(BLANK):
+        form = line.lstrip(BLANK)
+        if form:
             break
-    form = head[-1].lstrip(BLANK)[:1] if head else b""
-    if form == b"[":
-        try:
-            tree = parse_json(decode(b"".join(chain(head, lines))))
-        except AtelierError as error:
-            faults.extend("", error)
-            return
+    lines = chain(head, lines)
+    if form.startswith((b"[", *(beginning for beginning, _ in BINARIES))):
+        tree = collect(faults, "", lambda: parse_json(decode(b"".join(lines)))) or []
         check_tree(tree, faults)
         yield from ((f"[{number}]", value) for number, value in enumerate(tree))
-        return
-    for number, line in enumerate(chain(head, lines), 1):
-        if not line.strip(BLANK):
+    for number, line in enumerate(lines, 1):
+        place, text = f"ligne {number}", line.strip(BLANK)
+        if not text:
             continue
-        place, text = f"ligne {number}", ""
         try:
-            text = decode(line).strip()
-            value = parse_json(text) if form == b"{" else tuple(text.split())
+            value = parse_json(decode(line).strip()) if form.startswith(b"{") else tuple(decode(line).split())
         except AtelierError as error:
             cause = re.sub("octet.*?: |ligne 1, ", "", str(error), count=1)
-            faults.add(place, cause + " Un objet tient sur une ligne, ou dans une liste." * (text == "{"))
-            if text == "{":
+            faults.add(place, cause + " Un objet tient sur une ligne, ou dans une liste." * (text == b"{"))
+            if text == b"{":
                 return
-            continue
-        check_tree(value, faults, place)
-        yield place, value
+        else:
+            check_tree(value, faults, place)
+            yield place, value
 
 
-def read_line(line: Tree, place: str, stem: str, corpus: Corpus,
-              engines: Dict[str, Deliveries], faults: Faults) -> None:
-    """Put what a line says that an engine (stem by default) sent among what engines sent, if it is sound."""
-    before, engine, question = len(faults.told), line.get("engine", stem), ""
-    asked, sent = (next((name for name in names if name in line), names[0])
-                   for names in (QUESTION_NAMES, CONTEXT_NAMES))
-    if not (isinstance(engine, str) and engine.strip()):
-        faults.add(place, f"« engine » attend un texte ; trouvé : {shown(engine)}.")
+def collect(faults: Faults, place: str, read: Callable[..., Any], *values: Any) -> Any:
+    """What is read of values; None, once it is told at a place, when they are refused."""
     try:
-        texts = corpus.asked if asked != "question" else {}
-        question = corpus.find("question", "inconnue", line.get(asked), corpus.questions, texts)
+        return read(*values)
     except AtelierError as error:
         faults.extend(place, error)
-    if sent not in line:
+
+
+def read_line(line: Tree, place: str, stem: str, corpus: Corpus, engines: dict, faults: Faults) -> None:
+    """Put what a line says that an engine (stem by default) sent among what engines sent, if it is sound."""
+    before, engine = len(faults.told), line.get("engine", stem)
+    if not (isinstance(engine, str) and engine.strip()):
+        faults.add(place, f"« engine » attend un texte ; trouvé : {shown(engine)}.")
+    asked = line.get("question"), corpus.questions
+    if "user_input" in line and "question" not in line:  # as ragas has it
+        asked = line["user_input"], corpus.questions, corpus.asked
+    question = collect(faults, place, corpus.find, "question", "inconnue", *asked)
+    key = "retrieved_contexts" if "retrieved_contexts" in line and "context" not in line else "context"
+    if key not in line:
         faults.add(place, "la clé « context » manque ; ajoutez-la.")
-    context = read_passages(line.get(sent, []), sent, place, corpus, faults)
+    context = read_passages(line.get(key, []), key, place, corpus, faults)
     hits = line.get("hits")
     if hits is not None:
-        hits = [passage for passage, _ in read_passages(hits, "hits", place, corpus, faults)]
+        hits = read_passages(hits, "hits", place, corpus, faults)
     if len(faults.told) > before:
         return
     if question in engines.setdefault(engine, {}):
-        faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(
-            shown(question), shown(engine)))
+        faults.add(place, f"question {shown(question)} donnée deux fois pour le moteur {shown(engine)} ; "
+                          "gardez-en une.")
     engines[engine][question] = Delivery(context, hits)
 
 
-def read_passages(records: Any, key: str, place: str, corpus: Corpus,
-                  faults: Faults) -> List[Tuple[Passage, int]]:
+def read_passages(records: Any, key: str, place: str, corpus: Corpus, faults: Faults) -> list:
     """The (passage, words kept) of the records of a line's key."""
     if not isinstance(records, list):
         faults.add(place, f"« {key} » attend une liste ; trouvé : {shown(records)}.")
         return []
-    passages = []
-    for number, record in enumerate(records):
-        try:
-            passages.append(read_passage(record, corpus))
-        except AtelierError as error:
-            faults.extend(f"{place} : {key}[{number}]", error)
-    return passages
+    return [collect(faults, f"{place} : {key}[{number}]", read_passage, record, corpus)
+            for number, record in enumerate(records)]
 
 
-def read_ranking(rows: Iterable[Tuple[str, Sequence[str]]], corpus: Corpus,
-                 faults: Faults) -> Deliveries:
-    """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank.
-
-    The context is assembled here, with the case's top_k and budget.
-    """
-    found: Dict[str, Dict[str, Tuple[float, int, Passage]]] = {}
+def read_ranking(rows: Iterable[tuple], corpus: Corpus, faults: Faults) -> Deliveries:
+    """A TREC run, best score first, ties by rank; the context is cut by the case's top_k and budget."""
+    found, deliveries, settings = {}, {}, corpus.case.settings
     for place, columns in rows:
-        try:
-            question, _, name, rank, score, _ = columns
-            entry = -float(score), int(rank), corpus.passage(name)
-            if not abs(entry[0]) < float("inf"):
-                raise ValueError(score)
-            ranked = found.setdefault(corpus.find("question", "inconnue", question, corpus.questions), {})
-            if name in ranked:
-                raise AtelierError("passage {} donné deux fois pour {} ; gardez-en un.".format(
-                    shown(name), shown(question)))
-            ranked[name] = entry
-        except ValueError:
-            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette"
-                              " ; trouvé : {}.".format(shown(" ".join(columns))))
-        except AtelierError as error:
-            faults.extend(place, error)
-    deliveries, settings = {}, corpus.case.settings
+        collect(faults, place, read_row, columns, corpus, found)
     for question, entries in found.items():
         ranked = sorted(entries.values(), key=lambda entry: entry[:2])
-        if any(one[1] > other[1] for one, other in zip(ranked, ranked[1:])):
-            corpus.warnings.append("question {} : les rangs du classement contredisent ses scores ; ce sont "
-                                   "les scores qui font foi, le plus grand d'abord.".format(shown(question)))
-        hits = [passage for _, _, passage in ranked[:settings.top_k]]
-        kept = assemble([passage.words for passage in hits], settings.budget_words)
-        context = [(passage, words) for passage, words in zip(hits, kept) if words]
+        ranks = [rank for _, rank, _ in ranked]
+        if ranks != sorted(ranks):
+            corpus.warnings.append(f"question {shown(question)} : les rangs du classement contredisent ses "
+                                   "scores ; ce sont les scores qui font foi, le plus grand d'abord.")
+        hits = [(passage, passage.words) for _, _, passage in ranked[:settings.top_k]]
+        kept = assemble([words for _, words in hits], settings.budget_words)
+        context = [(passage, words) for (passage, _), words in zip(hits, kept) if words]
         deliveries[question] = Delivery(context, hits)
     return deliveries
 
 
+def read_row(columns: tuple, corpus: Corpus, found: dict) -> None:
+    """Put `question Q0 <variant>/<passage> rank score tag` in {question: {name: (-score, rank, passage)}}."""
+    try:
+        question, _, name, rank, score, _ = columns
+        entry = -float(score), int(rank), corpus.passage(name)
+        if not abs(entry[0]) < float("inf"):
+            raise ValueError(score)
+    except ValueError:
+        raise AtelierError("six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; "
+                           f"trouvé : {shown(' '.join(columns))}.") from None
+    entries = found.setdefault(corpus.find("question", "inconnue", question, corpus.questions), {})
+    if name in entries:
+        raise AtelierError(f"passage {shown(name)} donné deux fois pour {shown(question)} ; gardez-en un.")
+    entries[name] = entry
+
+
 def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
     """What an engine sent for a question, as the evaluator takes it; its ranks ignore per_document."""
-    sent: Dict[str, List[Span]] = {}
-    spans = [kept_span(*part) for part in delivery.context]
-    for span in union(span for span in spans if span.start < span.end):
-        sent.setdefault(span.document, []).append(span)
+    spans = union(kept_span(*part) for part in delivery.context)
+    sent = {document: list(parts) for document, parts in groupby(spans, lambda span: span.document)}
 
-    def sent_words(passage):
-        _, start, end = passage.span
+    def sent_words(document, start, end):
         return sum(min(end, part.end) - max(start, part.start)
-                   for part in overlapping(sent.get(passage.span.document, ()), start, end))
-    hits = None if delivery.hits is None else [Hit(rank, passage, None, sent_words(passage))
-                                               for rank, passage in enumerate(delivery.hits, 1)]
+                   for part in overlapping(sent.get(document, ()), start, end))
     context = [Hit(rank, passage, None, words) for rank, (passage, words) in enumerate(delivery.context, 1)]
+    hits = delivery.hits and [Hit(rank, passage, None, sent_words(*passage.span))
+                              for rank, (passage, _) in enumerate(delivery.hits, 1)]
     question = question._replace(per_document=None)
     return Sent(question, filters_in_force(case, question), None, None, None, hits, context, None, None, None)
 
@@ -3501,8 +3479,7 @@ def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Tre
     return {"file": os.path.basename(name), "sha256": sha256(data), **count_citations(claims)}
 
 
-def read_given(register: Found, read: Callable[[str], bytes],
-               faults: Faults) -> Dict[str, Tuple[Any, str, bool]]:
+def read_given(register: Found, read: Callable[[str], bytes], faults: Faults) -> dict:
     """{passage id: (revision, text, whether it was sent)}, from a register's own lists or from a report."""
     if "context_from" in register.given:
         if register.given & {"passages", "context"}:
@@ -3511,17 +3488,16 @@ def read_given(register: Found, read: Callable[[str], bytes],
     for key in ("passages", "context"):
         if key not in register.given:
             faults.add("", f"la clé {shown(key)} manque, ou « context_from ».")
-    sent = frozenset(register.get("context", ()))
+    sent = register.get("context", ())
     known = {item["id"]: (item.get("revision"), item["text"], item["id"] in sent)
              for item in register.get("passages", ()) if {"id", "text"} <= set(item)}
-    for number, name in enumerate(register.get("context", ())):
+    for number, name in enumerate(sent):
         if name not in known:
             faults.add(f"context[{number}]", f"passage {shown(name)} inconnu.", name, known)
     return known
 
 
-def read_context(origin: Mapping[str, str], read: Callable[[str], bytes],
-                 faults: Faults) -> Dict[str, Tuple[Any, str, bool]]:
+def read_context(origin: Found, read: Callable[[str], bytes], faults: Faults) -> dict:
     """The passages that a report found for a question; those sent, as the budget let them through."""
     if len(origin) < 3:
         return {}
@@ -3531,39 +3507,36 @@ def read_context(origin: Mapping[str, str], read: Callable[[str], bytes],
         faults.extend(f"context_from.report ({origin['report']})", error)
         return {}
     for key in ("variant", "question"):
-        known = {part["id"]: part for part in found[key + "s"]}
-        if origin[key] not in known:
-            problem = f"{shown(origin[key])} inconnu du rapport."
-            faults.add("context_from." + key, problem, origin[key], known)
+        name, parts = origin[key], {part["id"]: part for part in found[key + "s"]}
+        if name not in parts:
+            faults.add("context_from." + key, f"{shown(name)} inconnu du rapport.", name, parts)
             return {}
-        found = known[origin[key]]
+        found = parts[name]
     return {part["passage"]: (None, part["text"], key == "context")
             for key in ("hits_before_budget", "context") for part in found[key] or ()}
 
 
-def read_citations(claim: Found, known: Mapping[str, Tuple[Any, str, bool]],
-                   faults: Faults) -> List[Tree]:
+def read_citations(claim: Found, known: dict, faults: Faults) -> List[Tree]:
     """A claim's citations, as the report has them; one that repeats another must have its relation."""
-    relations: Dict[Tuple[str, Any, str], str] = {}
-    citations = []
+    relations, citations = {}, []
     for item in claim.get("citations", ()):
         relation = item.get("relation", "review")
         if relation not in RELATIONS:
-            faults.add(item.place + ".relation", "relation {} inconnue. Possibles : {}.".format(
-                shown(relation), ", ".join("{} ({})".format(*pair) for pair in RELATIONS.items())))
+            names = ", ".join(f"{name} ({told})" for name, told in RELATIONS.items())
+            faults.add(item.place + ".relation", f"relation {shown(relation)} inconnue. Possibles : {names}.")
         if not {"passage", "text", "relation"} <= set(item):
             continue
         key = item["passage"], item.get("revision"), item["text"]
         duplicate, first = key in relations, relations.setdefault(key, relation)
         if first != relation:
             faults.add(item.place, "même citation qu'une autre de cette affirmation, avec une autre relation "
-                                   "({} et {}) ; choisissez.".format(first, relation))
+                                   f"({first} et {relation}) ; choisissez.")
         citations.append({"passage": key[0], "revision": key[1], **assess(*key[1:], known.get(key[0])),
                           "relation": relation, "duplicate": duplicate})
     return citations
 
 
-def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> Tree:
+def assess(revision: Any, text: str, given: Optional[tuple]) -> Tree:
     """A citation's status, the first that holds; with another revision, whether the text is the same."""
     if not given:
         return {"status": "source_missing"}
@@ -3574,36 +3547,34 @@ def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> 
     return {"status": "not_in_context" if not sent else "valid" if same else "content_mismatch"}
 
 
-def count_citations(found: Iterable[Tuple[str, Sequence[Tree]]]) -> Tree:
+def count_citations(found: Iterable[tuple]) -> Tree:
     """Three fractions that are never merged, and what they are made of: the (id, citations) of each claim.
 
     A claim is supported when a valid citation supports it, else under review when a valid one is.
     """
     claims = []
     for name, citations in found:
-        relations = {citation["relation"] for citation in citations if citation["status"] == "valid"}
-        verdict = "supported" if "supports" in relations else "review" if "review" in relations else ""
-        claims.append({"id": name, "verdict": verdict or "unsupported", "citations": citations})
-    cited = [(claim["id"], citation) for claim in claims for citation in claim["citations"]]
-    distinct = [pair for pair in cited if not pair[1]["duplicate"]]
+        told = {citation["relation"] for citation in citations if citation["status"] == "valid"}
+        verdict = "supported" if "supports" in told else "review" if "review" in told else "unsupported"
+        claims.append({"id": name, "verdict": verdict, "citations": citations})
+    pairs = [(claim["id"], cited) for claim in claims for cited in claim["citations"]]
+    distinct = [pair for pair in pairs if not pair[1]["duplicate"]]
     valid = [pair for pair in distinct if pair[1]["status"] == "valid"]
-    supporting = [pair for pair in valid if pair[1]["relation"] == "supports"]
     return {
-        "claim_support": fraction([claim for claim in claims if claim["verdict"] == "supported"], claims),
-        "citation_usefulness": fraction(supporting, distinct),
-        "structural_validity": fraction(valid, distinct),
+        "claim_support": fraction(sum(claim["verdict"] == "supported" for claim in claims), claims),
+        "citation_usefulness": fraction(sum(cited["relation"] == "supports" for _, cited in valid), distinct),
+        "structural_validity": fraction(len(valid), distinct),
         "claims": claims,
-        "duplicates": [{"claim": name, "passage": citation["passage"], "revision": citation["revision"]}
-                       for name, citation in cited if citation["duplicate"]],
+        "duplicates": [{"claim": name, "passage": cited["passage"], "revision": cited["revision"]}
+                       for name, cited in pairs if cited["duplicate"]],
         "uncited": [claim["id"] for claim in claims if not claim["citations"]],
-        "open_reviews": [{"claim": name, "passage": citation["passage"]} for name, citation in valid
-                         if citation["relation"] == "review"],
+        "open_reviews": [{"claim": name, "passage": cited["passage"]} for name, cited in valid
+                         if cited["relation"] == "review"],
     }
 
 
-def fraction(part: Sequence[Any], whole: Sequence[Any]) -> Tree:
-    numbers = len(part), len(whole)
-    return {"numerator": numbers[0], "denominator": numbers[1], "fraction": "{}/{}".format(*numbers)}
+def fraction(part: int, whole: list) -> Tree:
+    return {"numerator": part, "denominator": len(whole), "fraction": f"{part}/{len(whole)}"}
 
 
 def format_citations(citations: Tree) -> str:
@@ -3612,9 +3583,9 @@ def format_citations(citations: Tree) -> str:
     lines += [f"{label:<36}{citations[key]['fraction']:>8}" for key, label in FRACTIONS] + [""]
     for claim in citations["claims"]:
         lines.append(clip(f"{claim['id']} : {VERDICTS[claim['verdict']]}"))
-        lines += ["    " + clip("{} : {}, {}{}".format(
-            citation["passage"], STATUSES[citation["status"]], RELATIONS[citation["relation"]],
-            ", répétée" * citation["duplicate"]), 76) for citation in claim["citations"]]
+        for cited in claim["citations"]:
+            told = f"{cited['passage']} : {STATUSES[cited['status']]}, {RELATIONS[cited['relation']]}"
+            lines.append("    " + clip(told + ", répétée" * cited["duplicate"], 76))
     for key, label in (("open_reviews", "À relire"), ("duplicates", "Citations répétées"),
                        ("uncited", "Sans citation")):
         names = [item if key == "uncited" else "{claim} ({passage})".format(**item)

@@ -203,6 +203,30 @@ class Contexts(TestCase):
         self.assertEqual(self.fault({"document": "d", "text": "Prime", "start_char": 3, "end_char": 8}),
                          "ligne 1 : context[0] : le texte « Prime » n'est pas celui des positions 3 à 8 de « d » : « me 😀 ».")
 
+    def test_a_text_at_its_positions_may_have_other_apostrophes_or_be_decomposed(self):
+        start, text = TEXT.index("L’indemnité"), "L’indemnité est due"
+        for sent in (text.replace("’", "'"), unicodedata.normalize("NFD", text), "L'indemnite\u0301  est\ndue"):
+            for limits in ({"start_char": start, "end_char": start + len(text)}, {"start": 7, "end": 10}):
+                self.assertEqual(self.sent({"document": "d", "text": sent, **limits})["words_sent"], 3)
+        prefix = {"passage": "fixe_48_0/d#0001", "text": "Prime 😀 de 100 € par an. L'indemnité"}
+        self.assertEqual(self.sent(prefix)["words_sent"], 8)
+
+    def test_long_texts_that_differ_are_shown_where_they_do(self):
+        words = ["mot{}".format(number) for number in range(60)]
+        case = make_case(" ".join(words), quote="mot1")
+        record = {"document": "d", "start": 0, "end": 60, "text": " ".join(words[:50] + ["autre"] + words[51:])}
+        sentence, = self.faults({"question": "q", "context": [record]}, case=case)
+        self.assertRegex(sentence, "le texte « ….* mot49 autre .* » n'est pas celui des positions 0 à 60 de « d » : "
+                                   "« ….* mot49 mot50 .* »")
+        record = {"document": "d", "start_char": 4, "end_char": 5, "text": "mot"}
+        sentence, = self.faults({"question": "q", "context": [record]}, case=case)
+        self.assertTrue(sentence.endswith("n'est pas celui des positions 4 à 5 de « d » : un texte vide."), sentence)
+
+    def test_a_pdf_or_an_archive_is_called_what_it_is(self):
+        for data, kind in ((b"%PDF-1.7\n%\xe2\xe3\n1 0 obj\n", "un PDF"), (b"PK\x03\x04\n\xff\n", "un .docx ou une archive")):
+            self.assertEqual(self.faults(data), [
+                "c'est {} ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind)])
+
     def test_half_a_utf_16_pair_beside_positions_is_a_sentence(self):
         sentences = self.faults(
             '{"question": "p", "context": [{"document": "d", "text": "\\ud800Prime", "start_char": 3}]}')
