@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     Tree = Mapping[str, Any]                        # a part of a report or of a file
     Documents = Mapping[str, Optional["Document"]]  # by id
     Filters = Sequence[Tuple[str, Any]]             # (metadata key, condition)
-    Columns = Optional[Mapping[str, "Column"]]      # by metadata key
+    Columns = Optional[Mapping[str, dict]]          # by metadata key
     Deliveries = Dict[str, "Delivery"]              # by question id
     Study = Callable[["Case", "Outcome"], "Outcome"]
 
@@ -1505,13 +1505,11 @@ class Faults:
     """Gathers the faults of one file, to be shown together."""
 
     def __init__(self, file: str):
-        self.file = file
-        self.told: Dict[str, Optional[Tuple[str, Iterable[str]]]] = {}  # sentences, and what mends them
+        self.file, self.told = file, {}  # {sentence: what suggestion takes, if anything}
 
-    def add(self, place: str, problem: str, value: str = "", known: Optional[Iterable[str]] = None) -> None:
-        """Tell a problem at a place; known are the names among which value was probably meant."""
-        sentence = " : ".join(part for part in (self.file, place, problem) if part)
-        self.told.setdefault(sentence, None if known is None else (value, known))
+    def add(self, place: str, problem: str, *meant: Any) -> None:
+        """Tell a problem at a place; meant: the name that was given, and those among which it should be."""
+        self.told.setdefault(" : ".join(filter(None, (self.file, place, problem))), meant)
 
     def extend(self, place: str, error: AtelierError) -> None:
         """Tell the sentences of an error that knows neither file nor place."""
@@ -1533,14 +1531,7 @@ Unreadable = record("Unreadable", "problem", """
 
 
 class RepeatedKeys(dict):
-    """An object of the file that gives some keys twice."""
-    names: Sequence[str] = ()
-
-
-class Found(dict):
-    """The sound members of an object; place is where it stands, given all its names, sound or not."""
-    place = ""
-    given: Iterable[str] = ()
+    """An object of the file that gives some keys, its names, twice."""
 
 
 BINARIES = ((b"%PDF", "un PDF"), (b"PK\x03\x04", "un .docx ou une archive"), (b"\xd0\xcf\x11\xe0", "un .doc"))
@@ -1554,25 +1545,24 @@ def decode(data: bytes) -> str:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; "
-                           "enregistrez en UTF-8.".format(error.start, data[error.start], line)) from None
+        at, line = error.start, data.count(b"\n", 0, error.start) + 1
+        raise AtelierError(f"octet {at} (0x{data[at]:02X}, ligne {line}) : ce n'est pas de l'UTF-8 ; "
+                           "enregistrez en UTF-8.") from None
     return text[1:] if text.startswith("\ufeff") else text
 
 
-def read_members(pairs: Filters) -> Tree:
+def read_members(pairs: Filters) -> dict:
     """An object of a JSON text."""
-    tree = RepeatedKeys(pairs)
-    if len(tree) == len(pairs):
-        return dict(pairs)
-    tree.names = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
+    tree = dict(pairs)
+    if len(tree) < len(pairs):
+        tree = RepeatedKeys(tree)
+        tree.names = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
     return tree
 
 
 def read_integer(digits: str) -> Any:
-    if len(digits) > MAX_DIGITS:
-        return Unreadable(f"entier démesuré ({len(digits)} chiffres)")
-    return int(digits)
+    return int(digits) if len(digits) <= MAX_DIGITS else Unreadable(
+        f"entier démesuré ({len(digits)} chiffres)")
 
 
 def read_float(digits: str) -> Any:
@@ -1586,9 +1576,8 @@ def parse_json(text: str) -> Any:
     Raises AtelierError (a sentence without file) when the text is no JSON.
     """
     try:
-        return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer,
-                          parse_float=read_float, parse_constant=lambda name: Unreadable(
-                              f"{name} n'est pas un nombre JSON"))
+        return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer, parse_float=read_float,
+                          parse_constant=lambda name: Unreadable(f"{name} n'est pas un nombre JSON"))
     except RecursionError:
         raise AtelierError("imbrication démesurée de listes ou d'objets ; "
                            "le format n'en demande que cinq niveaux.") from None
@@ -1596,28 +1585,25 @@ def parse_json(text: str) -> Any:
         raise AtelierError(explain_json(error)) from None
 
 
-def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
-    """Tell what no value of a file may hold, wherever it stands under a place."""
-    stack = [(place, place and " : ", tree, 0)]
-    while stack:
-        place, joint, value, depth = stack.pop()
-        if isinstance(value, Unreadable):
-            faults.add(place, value.problem + ". Corrigez la valeur.")
-        elif isinstance(value, str):
-            check_characters(value, place, faults)
-        elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
-            faults.add("", f"plus de {MAX_DEPTH} niveaux d'imbrication ; le format n'en demande que cinq.")
-        elif isinstance(value, dict):
-            for name in getattr(value, "names", ()):
-                faults.add(place, f"la clé {shown(name)} est donnée deux fois ; gardez-en une.")
-            for name in value:
-                check_characters(name, place, faults)
-            stack += [(place + joint + name, ".", item, depth + 1)
-                      for name, item in reversed(list(value.items()))]
-        elif isinstance(value, list):
-            joint = joint.replace(".", "")
-            stack += [(f"{place}{joint}[{number}]", ".", value[number], depth + 1)
-                      for number in reversed(range(len(value)))]
+def check_tree(value: Any, faults: Faults, place: str = "", joint: str = " : ", depth: int = 0) -> None:
+    """Tell what no value of a file may hold, wherever it stands under a place; joint goes before a name."""
+    if isinstance(value, Unreadable):
+        faults.add(place, value.problem + ". Corrigez la valeur.")
+    elif isinstance(value, str):
+        check_characters(value, place, faults)
+    elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
+        faults.add("", f"plus de {MAX_DEPTH} niveaux d'imbrication ; le format n'en demande que cinq.")
+    elif isinstance(value, dict):
+        for name in getattr(value, "names", ()):
+            faults.add(place, f"la clé {shown(name)} est donnée deux fois ; gardez-en une.")
+        for name in value:
+            check_characters(name, place, faults)
+        for name, item in value.items():
+            check_tree(item, faults, place + (place and joint) + name, ".", depth + 1)
+    elif isinstance(value, list):
+        before = place + (place and joint).replace(".", "")
+        for number, item in enumerate(value):
+            check_tree(item, faults, f"{before}[{number}]", ".", depth + 1)
 
 
 def check_characters(text: str, place: str, faults: Faults) -> None:
@@ -1632,62 +1618,54 @@ def check_characters(text: str, place: str, faults: Faults) -> None:
 
 
 # One table of what files may hold, and one walker.  A shape lists the members of an object, `name:kind`, or
-# `name!kind` for one that is required; `*` stands for all the others.  A kind is a line of KINDS (a plain value)
-# or of SHAPES (an object), `[kind]` (a list), `kind?` (or null).
+# `name!kind` for one that is required; `*` stands for all the others.  A kind is a line of KINDS or of SHAPES
+# (an object), `[kind]` (a list), `kind?` (or null).
+
+PLAIN = (str, int, float, bool)
+
+
+def is_a(*types: type) -> Callable[[Any], bool]:
+    """The test of the very type of a value: true is no integer."""
+    return lambda value: type(value) in types
+
 
 def is_metadata(value: Any) -> bool:
-    return isinstance(value, (str, int, float)) or isinstance(value, list) and all(
-        isinstance(item, str) for item in value)
+    return type(value) in PLAIN or isinstance(value, list) and all(map(is_a(str), value))
 
 
-def is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def is_from(least: int) -> Callable[[Any], bool]:
-    return lambda value: type(value) is int and value >= least
-
-
-KINDS: Dict[str, Tuple[Callable[[Any], Any], str]] = {  # the test of a value, and what is expected, in French
-    "text": (is_text, "un texte entre guillemets"),
-    "filled": (lambda value: is_text(value) and value.strip(), "un texte non vide, entre guillemets"),
-    "count": (is_from(1), "un entier d'au moins 1, sans guillemets"),
-    "position": (is_from(0), "un entier positif ou nul, sans guillemets"),
-    "flag": (lambda value: isinstance(value, bool), "true ou false"),
-    "texts": (lambda value: isinstance(value, list) and all(map(is_text, value)),
-              "une liste de textes, entre crochets"),
+KINDS = {  # the test of a value, and what is expected, in French
+    "text": (is_a(str), "un texte entre guillemets"),
+    "filled": (lambda value: type(value) is str and value.strip(), "un texte non vide, entre guillemets"),
+    "count": (lambda value: type(value) is int and value >= 1, "un entier d'au moins 1, sans guillemets"),
+    "position": (lambda value: type(value) is int and value >= 0, "un entier positif ou nul, sans guillemets"),
+    "flag": (is_a(bool), "true ou false"),
     "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
-    "list": (lambda value: isinstance(value, list), "une liste, entre crochets"),
+    "list": (is_a(list), "une liste, entre crochets"),
+    "[text]": (is_a(list), "une liste de textes, entre crochets"),
     "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
     "condition": (lambda value: is_metadata(value) or isinstance(value, dict),
                   "une valeur, ou un objet de « gte », « lte » et « in »"),
-    "bound": (lambda value: is_text(value) or is_number(value), "un nombre ou une date ISO"),
-    "choices": (lambda value: isinstance(value, list) and value and all(
-        isinstance(item, (str, int, float)) for item in value), "une liste de valeurs, non vide"),
-    "revision": (lambda value: value is None or type(value) is int or is_text(value),
-                 "un entier, un texte ou null"),
-    "stage": (lambda value: is_text(value) and value in STAGE, "une étape de perte"),
+    "bound": (is_a(str, int, float), "un nombre ou une date ISO"),
+    "choices": (lambda value: isinstance(value, list) and value and all(map(is_a(*PLAIN), value)),
+                "une liste de valeurs, non vide"),
+    "revision": (is_a(int, str, type(None)), "un entier, un texte ou null"),
+    "stage": (lambda value: type(value) is str and value in STAGE, "une étape de perte"),
     "any": (lambda value: True, ""),
 }
 SHAPES = {
     "case": "title:text description:text filters:filters settings:settings variants:[variant] "
             "documents![document] facts![fact] questions![question]",
-    "settings": "top_k:count budget_words:count stop_words:texts index_titles:flag",
+    "settings": "top_k:count budget_words:count stop_words:[text] index_titles:flag",
     "filters": "*:condition",
     "operators": "gte:bound lte:bound in:choices",
     "variant": "id!filled unit!filled question_filters:flag *:any",
     "document": "id!filled title:text text:filled file:filled sections:[section] structure:filled *:metadata",
     "section": "title:text text!filled *:metadata",
-    "fact": "id!filled document:filled quote:filled start:position start_char:position "
-            "any_of:[quote]",
+    "fact": "id!filled document:filled quote:filled start:position start_char:position any_of:[quote]",
     "quote": "document!filled quote!filled start:position start_char:position",
-    "question": "id!filled text!filled answerable:flag required_facts:texts filters:filters per_document:count "
+    "question": "id!filled text!filled answerable:flag required_facts:[text] filters:filters per_document:count "
                 "set:filled",
-    "register": "passages:[source] context:texts context_from:context_from claims![claim]",
+    "register": "passages:[source] context:[text] context_from:context_from claims![claim]",
     "source": "id!filled revision:revision text!filled",
     "claim": "id!filled text!filled citations![citation]",
     "citation": "passage!filled revision:revision text!filled relation!filled",
@@ -1705,7 +1683,48 @@ SHAPES = {
     "quote_report": "document!text quote!text start!position *:any",
     "loss_report": "stage!stage *:any",
 }
+EMPTY = {  # what mends an empty list of a kind
+    "document": "donnez au moins un document", "section": "donnez au moins une section",
+    "quote": "donnez au moins une citation", "variant": "ôtez la clé pour les quatre variantes fixes"}
 UNSOUND = object()
+
+
+class Found(dict):
+    """The sound members of an object; what is unknown, missing, or of the wrong kind is told.
+
+    place is where it stands, given all its names, sound or not; others are the members that its shape (as a line
+    of SHAPES) does not name: metadata.
+    """
+
+    def __init__(self, value: Tree, shape: str, place: str, faults: Faults):
+        super().__init__()
+        self.given, self.place, self.faults = value.keys(), place, faults
+        members = members_of(shape)
+        for name, item in value.items():
+            kind, _ = members.get(name) or members.get("*", ("", False))
+            item = sound(item, kind, self.at(name), faults) if kind else UNSOUND
+            if not kind:
+                self.tell(name, "clé inconnue.", name, members)
+            elif item is not UNSOUND:
+                self[name] = item
+        for name, (_, required) in members.items():
+            if required and name not in value:
+                self.tell(None, f"la clé {shown(name)} manque ; ajoutez-la.")
+        self.others = {name: self[name] for name in self if name not in members}
+
+    def at(self, name: str) -> str:
+        """The place of a member."""
+        return "{}.{}".format(self.place, name if name.strip() else '""').lstrip(".")
+
+    def tell(self, name: Optional[str], problem: str, *meant: Any) -> None:
+        """Tell a fault of a member, or of the object itself (None), as Faults.add does."""
+        self.faults.add(self.place if name is None else self.at(name), problem, *meant)
+
+
+@lru_cache(None)
+def members_of(shape: str) -> dict:
+    """{name: (kind, whether it is required)} of a shape."""
+    return {name: (kind, mark == "!") for name, mark, kind in re.findall(r"(\S+?)([!:])(\S+)", shape)}
 
 
 def read_tree(data: bytes, shape: str, faults: Faults) -> Found:
@@ -1717,7 +1736,7 @@ def read_tree(data: bytes, shape: str, faults: Faults) -> Found:
         faults.check()
     check_tree(tree, faults)
     found = sound(tree, shape, "", faults)
-    return Found() if found is UNSOUND else found
+    return Found({}, "", "", faults) if found is UNSOUND else found
 
 
 def sound(value: Any, kind: str, place: str, faults: Faults) -> Any:
@@ -1726,61 +1745,31 @@ def sound(value: Any, kind: str, place: str, faults: Faults) -> Any:
         return UNSOUND  # told by check_tree
     if kind.endswith("?"):
         return None if value is None else sound(value, kind[:-1], place, faults)
-    plain = "list" if kind.startswith("[") else "object" if kind in SHAPES else kind
-    test, expected = KINDS[plain]
+    test, expected = KINDS.get(kind) or KINDS["object" if kind in SHAPES else "list"]
     if not test(value):
-        if plain == "texts" and isinstance(value, list):
-            for number, item in enumerate(value):
-                sound(item, "text", f"{place}[{number}]", faults)
-        else:
-            faults.add(place, f"attendu : {expected} ; trouvé : {shown(value)}.")
+        faults.add(place, f"attendu : {expected} ; trouvé : {shown(value)}.")
         return UNSOUND
-    if plain == "list" and kind != plain:
-        return sound_items(value, kind[1:-1], place, faults)
-    return value if plain == kind else sound_members(value, SHAPES[kind], place, faults)
+    if kind in SHAPES:
+        return Found(value, SHAPES[kind], place, faults)
+    return sound_items(value, kind[1:-1], place, faults) if kind.startswith("[") else value
 
 
-def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> List[Any]:
-    """The items of a list that are of a kind; an id that is already taken is told."""
-    found, taken = [], {}
+def sound_items(items: list, kind: str, place: str, faults: Faults) -> Any:
+    """The sound items of a list, UNSOUND when it has none, or a text that is not; an id already taken is told."""
+    found, taken, named = [], {}, SHAPES.get(kind, "").startswith("id!")
+    if kind in EMPTY and not items:
+        faults.add(place, f"liste vide ; {EMPTY[kind]}.")
     for number, value in enumerate(items):
         item = sound(value, kind, f"{place}[{number}]", faults)
         if item is UNSOUND:
             continue
         found.append(item)
-        if "id" in members_of(SHAPES.get(kind, "")) and "id" in item:
+        if named and "id" in item:
             first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), item.place)
             if first != item.place:
-                faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; "
-                                               "donnez-en un autre.".format(shown(item["id"]), first))
-    return found if found or not items else UNSOUND
-
-
-@lru_cache(None)
-def members_of(shape: str) -> Dict[str, Tuple[str, bool]]:
-    """{name: (kind, whether it is required)} of a shape."""
-    found = re.findall(r"(\S+?)([!:])(\S+)", shape)
-    return {name: (kind, mark == "!") for name, mark, kind in found}
-
-
-def sound_members(value: Tree, shape: str, place: str, faults: Faults) -> Found:
-    """The sound members of an object; what is unknown, missing, or of the wrong kind is told."""
-    members = members_of(shape)
-    found = Found()
-    found.place, found.given = place, frozenset(value)
-    for name, item in value.items():
-        where = "{}.{}".format(place, name if name.strip() else '""').lstrip(".")
-        kind, _ = members.get(name if name != "*" else "", members.get("*", ("", False)))
-        if not kind:
-            faults.add(where, "clé inconnue.", name, members)
-            continue
-        item = sound(item, kind, where, faults)
-        if item is not UNSOUND:
-            found[name] = item
-    for name, (_, required) in members.items():
-        if required and name not in value:
-            faults.add(place, f"la clé {shown(name)} manque ; ajoutez-la.")
-    return found
+                item.tell("id", f"identifiant {shown(item['id'])} déjà pris par {first}.id ; "
+                                "donnez-en un autre.")
+    return found if len(found) == len(items) or found and kind != "text" else UNSOUND
 
 
 def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
@@ -1789,163 +1778,147 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
     Raises AtelierError with all the faults of the file.
     """
     faults = Faults(name)
-    case = read_tree(data, "case", faults)
-    documents = read_documents(case, read, faults)
-    columns = read_columns(all_owners(documents)) if documents and all(documents.values()) else None
-    facts = read_facts(case, documents, faults)
-    questions = read_questions(case, facts, columns, faults)
-    settings = read_settings(case, documents, columns, faults)
-    variants = read_variants(case, documents, faults)
+    found = read_tree(data, "case", faults)
+    documents = read_documents(found, read)
+    owners = [owner for document in documents.values() if document for owner in owners_of(document)]
+    columns = read_columns(owners) if documents and all(documents.values()) else None
+    facts = read_facts(found, documents)
+    case = Case(os.path.basename(name), sha256(data), found.get("title", ""), documents, facts,
+                read_questions(found, facts, columns), read_settings(found, owners, columns),
+                read_variants(found, documents))
     faults.check()
-    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions,
-                settings, variants)
+    return case
 
 
-def other_members(found: Found, shape: str) -> Tree:
-    """The members of an object that its shape does not name: metadata."""
-    named = members_of(SHAPES[shape])
-    return {name: value for name, value in found.items() if name not in named}
-
-
-def read_settings(case: Found, documents: Documents, columns: Columns, faults: Faults) -> Settings:
+def read_settings(case: Found, owners: list, columns: Columns) -> Settings:
     """The settings and filters of a case, over the defaults; filters that admit nothing are told."""
-    filters = read_filters(case.get("filters", {}), "filters", columns, faults)
-    owners = all_owners(documents)
-    if filters and all(refused_by(filters.items(), [owner]) for owner in owners):
-        alone = [condition for condition in filters.items()
-                 if all(refused_by([condition], [owner]) for owner in owners)]
-        for key, wanted in alone:
-            faults.add("filters." + key, "aucun document n'a {} pour cette clé. "
-                                         "Valeurs présentes : {}.".format(shown(wanted), present_values(columns[key])))
-        if not alone:
-            faults.add("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
-    settings = {name: tuple(value) if isinstance(value, list) else value
-                for name, value in case.get("settings", {}).items()}
-    return DEFAULTS._replace(filters=filters, **settings)
+    def admit_none(filters):
+        return all(refused_by(filters, [owner]) for owner in owners)
+
+    filters, settings = read_filters(case, columns), case.get("settings", {})
+    alone = [key for key, wanted in filters.items() if admit_none([(key, wanted)])]
+    for key in alone:
+        case["filters"].tell(key, f"aucun document n'a {shown(filters[key])} pour cette clé. "
+                                     f"Valeurs présentes : {present_values(columns[key])}.")
+    if filters and not alone and admit_none(filters.items()):
+        case.tell("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
+    stop_words = tuple(settings.get("stop_words", STOP_WORDS))
+    return DEFAULTS._replace(**{**settings, "filters": filters, "stop_words": stop_words})
 
 
-def read_variants(case: Found, documents: Documents, faults: Faults) -> Tuple[Variant, ...]:
+def read_variants(case: Found, documents: Documents) -> Sequence[Variant]:
     """The case's own variants, in place of the four fixed ones."""
-    if case.get("variants") == []:
-        faults.add("variants", "liste vide ; ôtez la clé pour les quatre variantes fixes.")
     variants = []
     for item in case.get("variants", ()):
-        unit = item.get("unit")
-        if unit not in UNITS:
-            if unit:
-                faults.add(item.place + ".unit", f"unité {shown(unit)} inconnue.", unit, UNITS)
+        name, unit = item.get("unit"), UNITS.get(item.get("unit"))
+        if not unit:
+            if name:
+                item.tell("unit", f"unité {shown(name)} inconnue.", name, UNITS)
             continue
-        own = sound_members(other_members(item, "variant"), UNITS[unit].shape, item.place, faults)
-        parameters = {name: own.get(name, UNITS[unit].defaults.get(name)) for name in members_of(UNITS[unit].shape)}
-        if {"size", "overlap"} <= set(own) and own["overlap"] >= own["size"]:
-            faults.add(item.place + ".overlap", "recouvrement {overlap} pour une taille de {size} ; "
-                                                "il doit être plus petit.".format(**own))
-        for name, document in documents.items() if unit == "sections" else ():
+        own = Found(item.others, unit.shape, item.place, item.faults)
+        if {"size", "overlap"} <= own.keys() and own["overlap"] >= own["size"]:
+            own.tell("overlap", "recouvrement {overlap} pour une taille de {size} ; "
+                                "il doit être plus petit.".format(**own))
+        for document_id, document in documents.items() if name == "sections" else ():
             if document and not document.sections:
-                faults.add(item.place + ".unit", "{} {}.".format(shown(name), (
-                    "n'a aucun article reconnu ; voyez ses titres" if document.structure else
-                    "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité")))
+                problem = ("n'a aucun article reconnu ; voyez ses titres" if document.structure else
+                           "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité")
+                item.tell("unit", f"{shown(document_id)} {problem}.")
         if "id" in item:
-            variants.append(Variant(item["id"], unit, parameters, item.get("question_filters", True)))
+            parameters = {name: own.get(name, unit.defaults.get(name)) for name in members_of(unit.shape)}
+            variants.append(Variant(item["id"], item["unit"], parameters, item.get("question_filters", True)))
     return tuple(variants) or VARIANTS
-
-
-Column = record("Column", "values kinds undated", """
-    What the metadata hold under a key: values in order, their kinds, the first text that is no ISO date.""")
 
 
 ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 
 
-def is_undated(value: Any) -> bool:
-    """Whether a value is a text that no ISO date is."""
-    return isinstance(value, str) and not ISO_DATE.fullmatch(value)
-
-
-def all_owners(documents: Documents) -> List[Any]:
-    """All that filters judge: the sections, and the documents that have none."""
-    return [owner for document in documents.values() if document for owner in owners_of(document)]
-
-
-def present_values(column: Column) -> str:
-    """The first dozen values of a key, for the sentence that refuses another."""
-    return some(dict.fromkeys(map(shown, column.values)), 12)
-
-
-def read_columns(owners: Iterable[Any]) -> Dict[str, Column]:
-    """The metadata of all owners, by key."""
-    values: Dict[str, List[Any]] = {}
+def read_columns(owners: list) -> dict:
+    """{key: {(kind, value): None}}: the distinct values that the metadata of all owners hold, in order."""
+    columns = {}
     for owner in owners:
         for key, found in owner.metadata.items():
-            values.setdefault(key, []).extend(values_of(found))
-    return {key: Column(found, set(map(kind_of, found)), next(filter(is_undated, found), None))
-            for key, found in values.items()}
+            values = dict.fromkeys((kind_of(value), value) for value in values_of(found))
+            columns.setdefault(key, {}).update(values)
+    return columns
 
 
-def read_filters(given: Tree, place: str, columns: Columns,
-                 faults: Faults) -> Tree:
-    """The sound conditions of a filter; keys that no metadata have, comparisons of unlike things, are told.
+def present_values(column: Tree) -> str:
+    """The first dozen values of a key, for the sentence that refuses another."""
+    return some((shown(value) for _, value in column), 12)
+
+
+def read_filters(owner: Found, columns: Columns) -> Tree:
+    """The sound filters of a case or a question; unknown keys, comparisons of unlike things, are told.
 
     columns is None when some metadata could not be read: nothing is then said of them.
     """
-    filters = {}
+    given, filters = owner.get("filters", {}), {}
     for key, wanted in given.items():
-        where = f"{place}.{key}"
-        if isinstance(wanted, dict) and wanted != sound_members(wanted, SHAPES["operators"], where, faults):
+        if isinstance(wanted, dict) and wanted != sound(wanted, "operators", given.at(key), owner.faults):
             continue
         problem = find_unlike(wanted, columns[key]) if columns and key in columns else ""
         if wanted == {}:
-            faults.add(where, "condition vide ; donnez « gte », « lte » ou « in ».")
+            given.tell(key, "condition vide ; donnez « gte », « lte » ou « in ».")
         elif columns is None:
             continue
         elif key not in columns:
-            faults.add(where, "aucun document n'a cette clé parmi ses métadonnées.", key, columns)
+            given.tell(key, "aucun document n'a cette clé parmi ses métadonnées.", key, columns)
         elif problem:
-            faults.add(where, problem)
+            given.tell(key, problem)
         else:
             filters[key] = wanted
     return filters
 
 
-def find_unlike(wanted: Any, column: Column) -> str:
+def find_unlike(wanted: Any, column: dict) -> str:
     """What makes a condition meaningless beside the values of its key, in French; empty when it is sound."""
-    bounds = [wanted[name] for name in ("gte", "lte") if name in wanted] if isinstance(wanted, dict) else []
-    for value in bounds + values_of(wanted.get("in")) if isinstance(wanted, dict) else values_of(wanted):
-        if kind_of(value) not in column.kinds:
-            return "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
-                shown(value), kind_of(value), present_values(column))
-    undated = next(filter(is_undated, bounds), None)
-    if bounds and (undated or column.undated):
-        return "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
-            shown(undated or column.undated), "" if undated else ", dans les documents,")
-    if len(bounds) == 2 and kind_of(bounds[0]) != kind_of(bounds[1]):
+    operators = wanted if isinstance(wanted, dict) else {"in": values_of(wanted)}
+    bounds = [operators[name] for name in ("gte", "lte") if name in operators]
+    for value in bounds + operators.get("in", []):
+        if kind_of(value) not in (kind for kind, _ in column):
+            return (f"{shown(value)} est un {kind_of(value)}, les documents ont : {present_values(column)}. "
+                    "Donnez une valeur de même nature.")
+    for values, where in ((bounds, ""), (bounds and (value for _, value in column), ", dans les documents,")):
+        for value in values:
+            if isinstance(value, str) and not ISO_DATE.fullmatch(value):
+                return (f"{shown(value)}{where} n'est pas une date ISO (2024-01-31) ; "
+                        "sans elle, l'ordre n'a pas de sens.")
+    if len(set(map(kind_of, bounds))) == 2:
         return "« gte » et « lte » sont de natures différentes : rien ne peut convenir."
-    if len(bounds) == 2 and bounds[0] > bounds[1]:
-        return "« gte » dépasse « lte » : rien ne peut convenir."
-    return ""
+    return "« gte » dépasse « lte » : rien ne peut convenir." if bounds[1:] and bounds[0] > bounds[1] else ""
 
 
-def read_documents(case: Found, read: Callable[[str], bytes], faults: Faults) -> Documents:
+def read_documents(case: Found, read: Callable) -> Documents:
     """Documents by id; None stands for one whose text is not sound, so that its facts are not accused."""
-    documents: Documents = {}
-    if case.get("documents") == []:
-        faults.add("documents", "liste vide ; donnez au moins un document.")
+    documents = {}
     for item in case.get("documents", ()):
-        given = [name for name in ("text", "file", "sections") if name in item.given]
-        document = None
-        if len(given) != 1:
-            faults.add(item.place, "il faut « text », « file » ou « sections », l'un des trois et un seul.")
-        elif given == ["sections"]:
-            document = join_sections(item, faults)
-        else:
-            document = read_text(item, read, faults)
+        document = read_document(item, read)
         if "id" in item:
             documents[item["id"]] = None if item["id"] in documents else document
     return documents
 
 
-def make_document(name: str, title: str, text: str, metadata: Tree,
-                  sections: Sequence[Section] = (), label: str = "") -> Document:
+def read_document(item: Found, read: Callable) -> Optional[Document]:
+    """A document, with the sections that it gives or that its structure has; None when it is not sound."""
+    given = {"text", "file", "sections"} & item.given
+    if len(given) != 1:
+        item.tell(None, "il faut « text », « file » ou « sections », l'un des trois et un seul.")
+        return None
+    found = join_sections(item) if "sections" in given else read_text(item, read)
+    if not found:
+        return None
+    text, title, header, sections = found
+    title = item.get("title") or title
+    label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
+    metadata = {**header, **item.others}
+    sections = [section._replace(metadata={**metadata, **section.metadata}) for section in sections]
+    return make_document(item.get("id", ""), title, text, metadata, sections, label)._replace(
+        file=item.get("file", ""), structure=item.get("structure", ""))
+
+
+def make_document(name: str, title: str, text: str, metadata: Tree, sections: Sequence[Section] = (),
+                  label: str = "") -> Document:
     """A document (name is its id) with the characters at which its words begin and end."""
     starts, ends = array("I"), array("I")
     for match in WORD.finditer(text):
@@ -1954,118 +1927,93 @@ def make_document(name: str, title: str, text: str, metadata: Tree,
     return Document(name, title, text, metadata, starts, ends, tuple(sections), label or title)
 
 
-def join_sections(item: Found, faults: Faults) -> Optional[Document]:
-    """A document given as sections: their texts joined by a blank line; None when one is not sound."""
+def join_sections(item: Found) -> Optional[tuple]:
+    """(text, title, metadata, sections) of a document given as sections, joined by a blank line; or None."""
     if "structure" in item:
-        faults.add(item.place + ".structure", "sans objet avec « sections » ; ôtez-la.")
-    if item.get("sections") == []:
-        faults.add(item.place + ".sections", "liste vide ; donnez au moins une section.")
-    metadata, parts, start = other_members(item, "document"), item.get("sections", ()), 0
+        item.tell("structure", "sans objet avec « sections » ; ôtez-la.")
+    parts, sections, start = item.get("sections", ()), [], 0
     if not parts or not all("text" in part for part in parts):
         return None
-    sections = []
     for part in parts:
-        own = {**metadata, **other_members(part, "section")}
-        sections.append(Section(part.get("title", ""), own, start, start + len(part["text"]), ()))
-        start += len(part["text"]) + 2
-    text = "\n\n".join(part["text"] for part in parts)
-    return make_document(item.get("id", ""), item.get("title", ""), text, metadata, sections)
+        end = start + len(part["text"])
+        sections.append(Section(part.get("title", ""), part.others, start, end, ()))
+        start = end + 2
+    return "\n\n".join(part["text"] for part in parts), "", {}, sections
 
 
-def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Optional[Document]:
-    """A document given as `text` or `file`, with the sections of its structure; None when it is not sound."""
-    where, text, structure = item.place + ".text", item.get("text", ""), item.get("structure")
-    if "file" in item:
-        where = f"{item.place}.file ({item['file']})"
-        try:
-            text = decode(read(item["file"]))
-        except AtelierError as error:
-            faults.extend(where, error)
-            return None
-        check_characters(text, where, faults)
-        if not text.strip():
-            faults.add(where, "document vide ; donnez-lui un texte.")
-    if not text.strip():
-        return None
-    if structure and structure not in STRUCTURES:
-        faults.add(item.place + ".structure", f"structure {shown(structure)} inconnue.", structure,
-                   STRUCTURES)
-        return None
+def read_text(item: Found, read: Callable) -> Optional[tuple]:
+    """(text, title, metadata, sections) of a document given as `text` or `file`, by its structure; or None."""
+    where, text, structure = item.at("text"), item.get("text", ""), item.get("structure")
     try:
-        found, header, sections = STRUCTURES[structure](text) if structure else ("", {}, [])
+        if "file" in item:
+            where = f"{item.place}.file ({item['file']})"
+            text = decode(read(item["file"]))
+            check_characters(text, where, item.faults)
+            if not text.strip():
+                raise AtelierError("document vide ; donnez-lui un texte.")
+        if text and structure in STRUCTURES:
+            return (text, *STRUCTURES[structure](text))
     except AtelierError as error:
-        faults.extend(where, error)
+        item.faults.extend(where, error)
         return None
-    title = item.get("title") or found
-    label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
-    metadata = {**header, **other_members(item, "document")}
-    document = make_document(item.get("id", ""), title, text, metadata,
-                             [section._replace(metadata=metadata) for section in sections], label)
-    return document._replace(file=item.get("file", ""), structure=structure or "")
+    if text and structure:
+        item.tell("structure", f"structure {shown(structure)} inconnue.", structure, STRUCTURES)
+    return None if structure or not text else (text, "", {}, ())
 
 
-def read_facts(case: Found, documents: Documents, faults: Faults) -> Dict[str, Optional[Fact]]:
+def read_facts(case: Found, documents: Documents) -> dict:
     """Facts by id; None stands for one whose quotes could not all be located."""
-    facts: Dict[str, Optional[Fact]] = {}
-    texts = FoldedTexts(documents)
+    facts, texts = {}, FoldedTexts(documents)
     for item in case.get("facts", ()):
         several = "any_of" in item.given
         if several and {"document", "quote", "start", "start_char"} & item.given:
-            faults.add(item.place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
-        if item.get("any_of") == []:
-            faults.add(item.place + ".any_of", "liste vide ; donnez au moins une citation.")
+            item.tell(None, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
         for name in () if several else ("document", "quote"):
             if name not in item.given:
-                faults.add(item.place, f"la clé {shown(name)} manque ; ajoutez-la.")
-        parts = item.get("any_of", ()) if several else [item]
-        quotes = [read_quote(part, documents, texts, faults) for part in parts]
+                item.tell(None, f"la clé {shown(name)} manque ; ajoutez-la.")
+        quotes = [read_quote(part, texts) for part in (item.get("any_of", ()) if several else [item])]
         if "id" in item:
-            sound_fact = bool(quotes) and all(quotes) and item["id"] not in facts
-            facts[item["id"]] = Fact(item["id"], tuple(quotes), several) if sound_fact else None
+            located = quotes and all(quotes) and item["id"] not in facts
+            facts[item["id"]] = Fact(item["id"], tuple(quotes), several) if located else None
     return facts
 
 
-def read_quote(item: Found, documents: Documents, texts: FoldedTexts,
-               faults: Faults) -> Optional[Quote]:
+def read_quote(item: Found, texts: FoldedTexts) -> Optional[Quote]:
     """A quote with its one place in its document; None, and a fault, when it has none."""
-    name, quote = item.get("document"), item.get("quote")
+    name, quote, documents = item.get("document"), item.get("quote"), texts.documents
     if name is not None and documents and name not in documents:
-        faults.add(item.place + ".document", f"document {shown(name)} inconnu.", name, documents)
-    elif {"start", "start_char"} <= set(item):
-        faults.add(item.place, "« start » compte des mots, « start_char » des caractères ; "
-                               "gardez l'un des deux.")
-    elif quote and documents.get(name) and {"start", "start_char"} & item.given <= set(item):
+        item.tell("document", f"document {shown(name)} inconnu.", name, documents)
+    elif {"start", "start_char"} <= item.keys():
+        item.tell(None, "« start » compte des mots, « start_char » des caractères ; gardez l'un des deux.")
+    elif quote and documents.get(name) and {"start", "start_char"} & item.given <= item.keys():
         try:
             place = choose_place(quote, item.get("start"), name, texts, item.get("start_char"))
             return Quote(quote, Span(name, *place))
         except AtelierError as error:
-            faults.add(item.place + ".quote", f"{shown(quote)} {error}")
+            item.tell("quote", f"{shown(quote)} {error}")
     return None
 
 
-def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Columns,
-                   faults: Faults) -> Tuple[Question, ...]:
+def read_questions(case: Found, facts: dict, columns: Columns) -> Sequence[Question]:
     """The questions of a case; what they require must be known, and agree with their being answerable."""
     questions = []
     for item in case.get("questions", ()):
         required, answerable = item.get("required_facts", []), item.get("answerable", True)
-        times = Counter(required)
         for number, name in enumerate(required):
-            where = f"{item.place}.required_facts[{number}]"
             if "facts" in case and name not in facts:
-                faults.add(where, f"fait {shown(name)} inconnu.", name, facts)
-            elif times[name] > 1 and name in required[:number]:
-                faults.add(where, f"fait {shown(name)} exigé deux fois ; ôtez-en un.")
-        if any(name in item.given and name not in item for name in ("answerable", "required_facts")):
+                item.tell(f"required_facts[{number}]", f"fait {shown(name)} inconnu.", name, facts)
+            elif name in required[:number]:
+                item.tell(f"required_facts[{number}]", f"fait {shown(name)} exigé deux fois ; ôtez-en un.")
+        if {"answerable", "required_facts"} & item.given - item.keys():
             pass  # a type is wrong: what it means is unknown
         elif answerable and not required:
-            faults.add(item.place, "question sans fait exigé ; listez-les dans « required_facts », "
-                                   "ou écrivez \"answerable\": false.")
+            item.tell(None, "question sans fait exigé ; listez-les dans « required_facts », "
+                          "ou écrivez \"answerable\": false.")
         elif required and not answerable:
-            faults.add(item.place, "question déclarée sans réponse, mais qui exige des faits ; "
-                                   "ôtez les faits ou « answerable ».")
-        filters = read_filters(item.get("filters", {}), item.place + ".filters", columns, faults)
-        if {"id", "text"} <= set(item):
+            item.tell(None, "question déclarée sans réponse, mais qui exige des faits ; "
+                          "ôtez les faits ou « answerable ».")
+        filters = read_filters(item, columns)
+        if {"id", "text"} <= item.keys():
             questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters,
                                       item.get("per_document"), item.get("set")))
     return tuple(questions)
@@ -2244,8 +2192,8 @@ def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
 
 DASHES = "‐‑‒–—―−-"
 ARTICLE = re.compile(r"""(?ix) (?: (?: article | annexe ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )?
-    (?P<number> \d+ (?: [.‑‐-] \d+ )* (?: er | ère )? | premi(?: er | ère ) | unique | [ivxlcdm]+
-              | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
+    (?: (?P<number> \d+ ) (?: [.‑‐-] \d+ )* (?: er | ère )? | (?P<first> premi ) (?: er | ère ) | unique
+        | [ivxlcdm]+ | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
     (?: \s (?: bis | ter | quater | quinquies ) )? (?: \s? \.? \s? [:{}] .* | \s? \.? )""".format(DASHES))
 CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
 HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
@@ -2268,79 +2216,65 @@ def make_key(label: str) -> str:
 
 
 def parse_contract(text: str) -> Tuple[str, Tree, List[Section]]:
-    """A first line that is the title, `Clé : valeur` lines, a blank line, then articles and their numbered clauses."""
+    """A first line that is the title, `Clé : valeur` lines, a blank line, articles and their numbered clauses."""
     lines = list(lines_of(text))
-    first = next(number for number, (_, line) in enumerate(lines) if line.strip())
-    last = next((number for number in range(first + 1, len(lines)) if not lines[number][1].strip()), len(lines))
+    filled = [bool(line.strip()) for _, line in lines] + [False]
+    first = filled.index(True)
+    last = filled.index(False, first)
     metadata = parse_header([line for _, line in lines], first + 1, last)
-    return " ".join(lines[first][1].split()), metadata, make_sections(text, mark_articles(lines[last:]))
+    return " ".join(lines[first][1].split()), metadata, make_sections(text, read_articles(lines[last:]))
 
 
-def parse_header(lines: Sequence[str], first: int, last: int) -> Tree:
+def parse_header(lines: Sequence[str], first: int, last: int) -> dict:
     """The metadata that the lines first to last - 1 of a contract give; AtelierError tells those that do not."""
-    metadata: Tree = {}
-    problems, odd = [], set()
+    metadata, wanted, problems = {}, {}, []
     for number in range(first, last):
         label, _, value = (part.strip() for part in lines[number].partition(":"))
         if not (label and value):
-            odd.add(number)
-            problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(
-                number + 1, shown(lines[number])))
+            wanted[number] = "Clé : valeur"
         elif make_key(label) in metadata:
-            problems.append("ligne {} : la clé {} est donnée deux fois dans l'en-tête ; gardez-en une.".format(
-                number + 1, shown(label)))
+            problems.append((number, f"la clé {shown(label)} est donnée deux fois dans l'en-tête ; gardez-en une."))
         else:
             metadata[make_key(label)] = value
     for number, label in enumerate(HEADER_KEYS, first):
-        if make_key(label) not in metadata and number not in odd:
-            problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
-                number + 1, label, shown(lines[number]) if number < len(lines) else "la fin du texte"))
+        if make_key(label) not in metadata:
+            wanted.setdefault(number, label + " : …")
+    for number, line in wanted.items():
+        found = shown(lines[number]) if number < len(lines) else "la fin du texte"
+        problems.append((number, f"« {line} » attendue dans l'en-tête ; trouvé : {found}."))
     if problems:
-        raise AtelierError(*problems)
+        raise AtelierError(*(f"ligne {number + 1} : {problem}" for number, problem in sorted(problems)))
     metadata["parties"] = metadata["parties"].split(" ; ")
     return metadata
 
 
-def mark_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Optional[str]]]:
-    """(character, title) where a section begins, (character, None) where a clause does.
+# A structure reads lines that are not blank as (first character, the title that it is or None, whether a piece
+# of a section may begin there).
 
-    A heading keeps what follows it, and a clause bears its article's number.
-    """
-    number, fresh, begun = None, False, False
+def read_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[tuple]:
+    """The lines of articles; a heading keeps what follows it, a clause that is a piece bears its number."""
+    number = None
     for start, line in lines:
         title = " ".join(line.split())
         heading, clause = ARTICLE.fullmatch(title), CLAUSE.match(line)
         if heading:
-            digits, ordinal = re.match(r"\d+", heading.group("number")), heading.group("number").lower()
-            number = digits.group() if digits else "1" if ordinal.startswith("premi") else None
-            yield start, title
-        elif title and not begun:
-            yield start, ""
-        elif clause and not fresh and number in (None, clause.group(1)):
-            yield start, None
+            number = "1" if heading.group("first") else heading.group("number")
         if title:
-            fresh, begun = bool(heading), True
+            yield start, title if heading else None, bool(clause) and number in (None, clause.group(1))
 
 
 def parse_markdown(text: str) -> Tuple[str, Tree, List[Section]]:
     """ATX headings, outside code fences, begin sections; blank lines, outside them too, separate paragraphs."""
-    return "", {}, make_sections(text, mark_headings(text))
+    return "", {}, make_sections(text, read_paragraphs(text))
 
 
-def mark_headings(text: str) -> Iterator[Tuple[int, Optional[str]]]:
-    """As mark_articles, for paragraphs."""
-    fence, fresh, begun, blank = "", False, False, False
+def read_paragraphs(text: str) -> Iterator[tuple]:
+    """The lines of paragraphs."""
+    fence, blank = "", False
     for start, line in lines_of(text):
-        opening = FENCE.match(line)
-        heading = None if fence else ATX_HEADING.fullmatch(line)
-        if heading:
-            yield start, atx_title(heading.group(1) or "")
-        elif line.strip() and not begun:
-            yield start, ""
-        elif line.strip() and blank and not fence and not fresh:
-            yield start, None
+        opening, heading = FENCE.match(line), None if fence else ATX_HEADING.fullmatch(line)
         if line.strip():
-            fresh, begun = bool(heading), True
+            yield start, atx_title(heading.group(1) or "") if heading else None, blank and not fence
         blank = not line.strip()
         if opening and not fence:
             fence = opening.group(1)
@@ -2355,10 +2289,15 @@ def atx_title(content: str) -> str:
     return " ".join((content if closed and not closed[-1].isspace() else closed).split())
 
 
-def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List[Section]:
-    """Sections, from the characters where they (with a title) and their next pieces (with None) begin."""
-    sections: List[Section] = []
-    marks = list(marks)
+def make_sections(text: str, lines: Iterable[tuple]) -> List[Section]:
+    """The sections that the lines of a text make; their pieces hold no blank at either end."""
+    marks, fresh, sections = [], False, []  # where sections begin (with their titles) and pieces (with None)
+    for start, title, begins in lines:
+        if title is not None or not marks:
+            marks.append((start, title or ""))
+        elif begins and not fresh:
+            marks.append((start, None))
+        fresh = title is not None
     for (start, title), (end, _) in zip(marks, marks[1:] + [(len(text), None)]):
         start, end = end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())
         if title is not None:
