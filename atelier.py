@@ -40,7 +40,6 @@ about reading order, understanding, or a right answer.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import os
@@ -4138,75 +4137,85 @@ def run_guards() -> Tuple[List[str], int]:
 
 # --- 23. Command: the only file access, the only printing, the only exit codes --------------------
 
-OPTIONS = (  # names, what it takes (nothing: a flag), help
-    ("--case", "FICHIER", "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
-    ("--output", "FICHIER", "écrit aussi le rapport JSON ; « - » : sur la sortie standard"),
-    ("--html", "FICHIER", "dessine aussi la page"),
-    ("--from", "RAPPORT", "avec --html : dessine un rapport déjà écrit"),
-    ("--export", "FICHIER", "écrit les passages de chaque variante, en JSON par ligne"),
-    ("--contexts", "FICHIER", "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
-    ("--require", "ID",
-     "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
-    ("--baseline", "RAPPORT", "compare à un rapport antérieur"),
-    ("--citations", "FICHIER", "juge les citations d'un registre ; sans cas"),
-    ("--self-test", None, "exécute les treize contrôles de l'évaluateur"),
-    ("--version", None, "affiche la version"),
-    ("-h --help", None, "affiche cette aide"),
-)
+OPTIONS = {  # what each takes (None: nothing), help
+    "--case": ("FICHIER", "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
+    "--output": ("FICHIER", "écrit aussi le rapport JSON ; « - » : sur la sortie standard"),
+    "--html": ("FICHIER", "dessine aussi la page"),
+    "--from": ("RAPPORT", "avec --html : dessine un rapport déjà écrit"),
+    "--export": ("FICHIER", "écrit les passages de chaque variante, en JSON par ligne"),
+    "--question": ("ID", "montre tout le trajet de cette question, au lieu de la liste des pertes (répétable)"),
+    "--contexts": ("FICHIER", "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
+    "--require": ("ID", "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
+    "--baseline": ("RAPPORT", "compare à un rapport antérieur"),
+    "--citations": ("FICHIER", "juge les citations d'un registre ; sans cas"),
+    "--self-test": (None, "exécute les treize contrôles de l'évaluateur"),
+    "--version": (None, "affiche la version"),
+    "--help": (None, "affiche cette aide (ou -h)"),
+}
+REPEATABLE = ("--question", "--contexts", "--require")
+HELP = """\
+usage : atelier.py [options]
+
+Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et
+au budget de mots et, sinon, à quelle étape il s'est perdu.
+
+options :
+{}
+
+Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais
+cas, FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue
+(--require) ; 130 interrompu.
+"""
 
 
-class FrenchFormatter(argparse.HelpFormatter):
-    def __init__(self, prog: str):
-        super().__init__(prog, max_help_position=20, width=79)  # a width given spares a costly import
-
-    def add_usage(self, usage, actions, groups, prefix=None):
-        super().add_usage(usage, actions, groups, "usage : ")
-
-
-class FrenchParser(argparse.ArgumentParser):
-    def error(self, message: str):
-        """argparse knows two faults of these options; unknown ones are told by parse_arguments."""
-        option = re.search("--[a-z-]+", message)
-        problem = "n'attend pas de valeur." if "explicit argument" in message else "attend une valeur."
-        raise AtelierError(f"L'option {option.group() if option else ''} {problem} Voyez --help.")
+def format_help() -> str:
+    """At most 79 columns wide."""
+    from textwrap import fill
+    return HELP.format("\n".join(
+        fill(f"  {name + ' ' + (taken or ''):<20}{told}", 79, subsequent_indent=" " * 22, break_on_hyphens=False)
+        for name, (taken, told) in OPTIONS.items()))
 
 
-def make_parser() -> FrenchParser:
-    parser = FrenchParser(
-        prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
-        description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au "
-                    "budget de mots et, sinon, à quelle étape il s'est perdu.",
-        epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, "
-               "FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; "
-               "130 interrompu.")
-    group = parser.add_argument_group("options ")
-    for names, taken, told in OPTIONS:
-        kind = {"action": "append", "metavar": taken} if taken else {"action": "store_true"}
-        group.add_argument(*names.split(), help=told, **kind)
-    return parser
+def split_arguments(argv: Sequence[str]) -> Iterator[Tuple[str, Any]]:
+    """(option, value) of each, in order; True for an option that takes nothing."""
+    left = list(argv)
+    while left:
+        argument = left.pop(0)
+        name, equals, value = ("--help" if argument == "-h" else argument).partition("=")
+        if name not in OPTIONS:
+            raise AtelierError(explain_argument(argument, argv))
+        takes = OPTIONS[name][0]
+        if equals and not takes:
+            raise AtelierError(f"L'option {name} n'attend pas de valeur. Voyez --help.")
+        if takes and not equals:
+            if not left or left[0].startswith("-") and left[0] != "-":
+                raise AtelierError(f"L'option {name} attend une valeur. Voyez --help.")
+            value = left.pop(0)
+        yield name, value if takes else True
 
 
-def parse_arguments(argv: Sequence[str]) -> Tree:
+def explain_argument(argument: str, argv: Sequence[str]) -> str:
+    """What is wrong with an argument that is no option: perhaps a case without `--case`."""
+    if argument.startswith("-") or any(given.startswith("--case") for given in argv):
+        return f"L'option {shown(argument)} est inconnue. {suggestion(argument, OPTIONS)}"
+    name = f'"{argument}"' if " " in argument else argument
+    return f"{shown(argument)} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {name}."
+
+
+def parse_arguments(argv: Sequence[str]) -> dict:
     """{option: value} of those given: a text, a list when it may be repeated, or True."""
-    parsed, unknown = make_parser().parse_known_args(argv)
-    options = {"--" + name.replace("_", "-"): value for name, value in vars(parsed).items() if value}
-    for name in unknown:
-        if "--case" not in options and not name.startswith("-"):
-            raise AtelierError("{} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {}.".format(
-                shown(name), '"{}"'.format(name) if " " in name else name))
-        known = [name for names, _, _ in OPTIONS for name in names.split()]
-        raise AtelierError(f"L'option {shown(name)} est inconnue. {suggestion(name, known)}")
-    for name, values in options.items():
-        if isinstance(values, list) and name not in ("--contexts", "--require"):
-            if len(values) > 1:
-                raise AtelierError(f"L'option {name} est donnée deux fois ; gardez-en une.")
-            options[name] = values[0]
+    options = {}
+    for name, value in split_arguments(argv):
+        if name in REPEATABLE:
+            value = [*options.get(name, []), value]
+        elif name in options:
+            raise AtelierError(f"L'option {name} est donnée deux fois ; gardez-en une.")
+        options[name] = value
     used = options.keys()
     if "--self-test" in used and len(used) > 1:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
     if "--citations" in used and not used <= {"--citations", "--output", "--html"}:
-        raise AtelierError(
-            "--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
+        raise AtelierError("--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
     if "--from" in used and used != {"--from", "--html"}:
         raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
@@ -4216,7 +4225,7 @@ def read_file(path: str, option: str) -> bytes:
     return b"".join(read_lines(path, option))
 
 
-def read_lines(path: str, option: str = "--contexts") -> Iterator[bytes]:
+def read_lines(path: str, option: str) -> Iterator[bytes]:
     """The lines of a file, one at a time."""
     if not path:
         raise AtelierError(f"{option} : chemin vide ; donnez un nom de fichier.")
@@ -4233,8 +4242,7 @@ class Folder:
     """Reads what stands under the folder of a file, and remembers which files it read."""
 
     def __init__(self, path: str):
-        self.path = os.path.realpath(os.path.dirname(path))
-        self.files: List[str] = []
+        self.path, self.files = os.path.realpath(os.path.dirname(path)), []
 
     def read(self, name: str) -> bytes:
         """The bytes of a file, named from the folder; an AtelierError does not know its name."""
@@ -4259,62 +4267,55 @@ class Folder:
             raise AtelierError(f"{os_problem(error)} ; vérifiez le chemin.") from None
 
 
-DESCRIPTOR = re.compile(r"/dev/std(in|out|err)|/(?:dev|proc/self)/fd/(\d+)")
-
-
-def named_descriptor(path: str) -> Optional[int]:
-    """The open descriptor that a path names, perhaps by links: `-` and /dev/stdout give 1."""
-    if path == "-":
-        return 1
-    for _ in range(40):
-        match = DESCRIPTOR.fullmatch(os.path.abspath(path))
-        if match:
-            return int(match.group(2) or ("in", "out", "err").index(match.group(1)))
-        if not os.path.islink(path):
-            break
-        path = os.path.join(os.path.dirname(path), os.readlink(path))
-    return None
-
-
 def goes_to(stream: Any, path: str) -> bool:
-    """Whether a standard stream goes to this regular file."""
+    """Whether a path names what a standard stream writes to; `-` is standard output."""
     try:
-        return os.path.isfile(path) and os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
-    except (AttributeError, OSError, ValueError):  # it may be absent, closed, or in memory
+        return path == "-" and stream is sys.stdout or os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
+    except (AttributeError, OSError, ValueError):  # the stream may be absent, closed, or in memory
         return False
 
 
-def descriptor_of(path: str) -> Optional[int]:
-    """The descriptor that a path names, or 1 for the file where standard output goes."""
-    named = named_descriptor(path)
-    return 1 if named is None and goes_to(sys.stdout, path) else named
+def is_stream(path: str) -> bool:
+    """Whether an output is written to as it comes: standard output, a descriptor, a device or a pipe."""
+    return (goes_to(sys.stdout, path) or os.path.exists(path) and not os.path.isfile(path)
+            or re.match("/dev/(fd/|std)|/proc/", os.path.abspath(path)) is not None)
+
+
+def same_file(path: str, other: str) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(other)
 
 
 def check_outputs(options: dict, inputs: Sequence[str]) -> None:
     """Refuse, before any work, outputs that would destroy something or that cannot be written."""
-    given = [(option, options[option]) for option in ("--output", "--html", "--export") if option in options]
-    for number, (option, path) in enumerate(given):
-        problem = find_problem(path, inputs, [earlier for _, earlier in given[:number]])
-        if problem:
-            raise AtelierError(f"{path or option} : {problem}")
+    earlier = []
+    for option in ("--output", "--html", "--export"):
+        if option in options:
+            path = options[option]
+            problem = find_problem(path, [__file__, *inputs], earlier)
+            if problem:
+                raise AtelierError(f"{path or option} : {problem}")
+            earlier.append(path)
 
 
 def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str:
     """Why an output is refused, with the mend; empty when it is not."""
     if not path or "\0" in path:
         return f"chemin {'invalide' if path else 'vide'} ; donnez un nom de fichier."
-    target, descriptor = os.path.realpath(path), descriptor_of(path)
+    target = os.path.realpath(path)
     folder = os.path.dirname(target)
-    if any(descriptor == descriptor_of(other) and (descriptor or same_file(path, other)) for other in others):
+    if any(same_file(path, other) or goes_to(sys.stdout, path) and goes_to(sys.stdout, other) for other in others):
         return "deux sorties ne peuvent avoir le même nom ; changez-en une."
-    if path != "-" and os.path.isfile(target) and any(same_file(target, source) for source in inputs):
+    if os.path.isfile(target) and any(same_file(target, source) for source in inputs):
         return "c'est un fichier d'entrée ; donnez un autre nom."
-    if named_descriptor(path) is not None:
-        return ""
-    if goes_to(sys.stderr, path):
+    if os.path.isfile(target) and goes_to(sys.stderr, path):
         return "la sortie d'erreur y va déjà ; donnez un autre nom."
     if os.path.isdir(target):
         return "c'est un dossier ; donnez un nom de fichier."
+    if is_stream(path):
+        return ""
     if os.path.islink(target):
         return "liens en boucle ; donnez un autre nom."
     if not os.path.isdir(folder):
@@ -4325,73 +4326,55 @@ def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str
     return ""
 
 
-def same_file(path: str, other: str) -> bool:
+UTF8 = {"encoding": "utf-8", "errors": "replace", "newline": "\n"}  # half a pair, as in some names, becomes `?`
+
+
+def write_outputs(texts: Mapping[str, Iterable[str]], staged: Dict[str, str]) -> None:
+    """Write {path: pieces of a text}; files are staged, then put in their places together once all are whole."""
     try:
-        return os.path.samefile(path, other)
-    except OSError:
-        return os.path.realpath(path) == os.path.realpath(other)
-
-
-class Outputs:
-    """Files on their way: written beside their targets, put in their places together, else removed."""
-
-    def __init__(self):
-        self.staged: List[Tuple[str, str, str]] = []  # (path as given, temporary file, target)
-
-    def write(self, texts: Mapping[str, Iterable[str]]) -> None:
-        """Write {path: pieces of a text}; a file is replaced once all are whole, a device or a pipe never."""
-        path = ""
-        try:
-            streams = [path for path in texts if descriptor_of(path) is not None
-                       or os.path.exists(path) and not os.path.isfile(path)]
-            for path in texts:
-                if path not in streams:
-                    self.stage(path, texts[path])
-            for path in streams:
+        for path in sorted(texts, key=is_stream):
+            if is_stream(path):
                 write_stream(path, texts[path])
-            for path, temporary, target in self.staged:
-                os.replace(temporary, target)
-        except OSError as error:
-            raise AtelierError("{} : {} ; cette sortie n'est pas écrite{}.".format(
-                "sortie standard" if descriptor_of(path) == 1 else path, os_problem(error),
-                " ({})".format(self.outcome()) if len(texts) > 1 else "")) from None
+            else:
+                stage(path, texts[path], staged)
+        for path, temporary in staged.items():
+            os.replace(temporary, os.path.realpath(path))
+    except OSError as error:
+        name = "sortie standard" if goes_to(sys.stdout, path) else path
+        others = f" ({outcome(staged)})" if len(texts) > 1 else ""
+        raise AtelierError(f"{name} : {os_problem(error)} ; cette sortie n'est pas écrite{others}.") from None
 
-    def stage(self, path: str, pieces: Iterable[str]) -> None:
-        """Write a text beside its target, in a file of its own, with the mode that it must have."""
-        from tempfile import mkstemp
-        target = os.path.realpath(path)
-        descriptor, temporary = mkstemp(".tmp", ".atelier-", os.path.dirname(target))
-        self.staged.append((path, temporary, target))
-        with open(descriptor, "wb") as file:
-            write_pieces(file, pieces)
-        mask = os.umask(0)
-        os.umask(mask)
+
+def stage(path: str, pieces: Iterable[str], staged: Dict[str, str]) -> None:
+    """Write a text beside its target, with the mode that it must have; staged gains {path: the file written}."""
+    target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".atelier-{os.urandom(8).hex()}.tmp")
+    with open(temporary, "x", **UTF8) as file:
+        staged[path] = temporary
         try:
-            os.chmod(temporary, os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~mask)
+            if os.path.exists(target):
+                os.chmod(temporary, os.stat(target).st_mode & 0o7777)
         except PermissionError:
             pass  # a file system without modes
+        file.writelines(pieces)
 
-    def outcome(self) -> str:
-        """What became of the files: one whose temporary file is gone has been replaced."""
-        written = [path for path, temporary, _ in self.staged if not os.path.exists(temporary)]
-        return f"déjà écrit : {', '.join(written)}" if written else "rien n'a été remplacé"
 
-    def discard(self) -> None:
-        for _, temporary, _ in self.staged:
-            if os.path.exists(temporary):
-                os.remove(temporary)
+def outcome(staged: Mapping[str, str]) -> str:
+    """What became of the files: one whose temporary file is gone has been replaced."""
+    written = [path for path, temporary in staged.items() if not os.path.exists(temporary)]
+    return f"déjà écrit : {', '.join(written)}" if written else "rien n'a été remplacé"
 
 
 def write_stream(path: str, pieces: Iterable[str]) -> None:
     """Write to what is no file to replace; a reader that leaves has what it wanted."""
-    descriptor = descriptor_of(path)
     try:
-        if descriptor != 1:
-            with open(path if descriptor is None else os.dup(descriptor), "wb") as file:
-                write_pieces(file, pieces)
+        if not goes_to(sys.stdout, path):
+            with open(path, "a", **UTF8) as file:
+                file.writelines(pieces)
         elif sys.stdout:
-            sys.stdout.flush()
-            write_pieces(getattr(sys.stdout, "buffer", sys.stdout), pieces)
+            if hasattr(sys.stdout, "reconfigure"):
+                sys.stdout.reconfigure(**UTF8)
+            sys.stdout.writelines(pieces)
             sys.stdout.flush()
         else:
             raise OSError(EBADF, "closed")
@@ -4399,54 +4382,30 @@ def write_stream(path: str, pieces: Iterable[str]) -> None:
         pass
 
 
-def write_pieces(file: Any, pieces: Iterable[str]) -> None:
-    """Write in UTF-8, but to an output in memory; half a pair, as in some file names, becomes `?`."""
-    for piece in pieces:
-        file.write(piece if file is sys.stdout else piece.encode("utf-8", "replace"))
-
-
 encode = json.JSONEncoder(ensure_ascii=False).encode
 
-
-ON_A_LINE = {"hits_before_budget", "context", "places"}  # lists whose objects are not unfolded; terms are not either
-
-
-def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
-    """(opening, closing, [(key, item)]) of what is unfolded: an object of objects, a list of objects."""
-    if isinstance(value, dict):
-        for item in value.values():
-            if item and isinstance(item, (dict, list)):
-                return "{", "}", list(value.items())
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[", "]", [("", item) for item in value]
-    return None
+UNFOLDED = {"hits_before_budget": 1, "context": 1, "places": 1, "terms": 0}  # levels; elsewhere, all
 
 
-def label(key: str) -> str:
-    return encode(key) + ": " if key else ""
+def members(value: Any) -> List[Tuple[Any, Any]]:
+    """(key, item) of an object of objects, (None, item) of a list of objects; nothing of plain values."""
+    if isinstance(value, dict) and any(item and isinstance(item, (dict, list)) for item in value.values()):
+        return list(value.items())
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [(None, item) for item in value]
+    return []
 
 
-def unfold(value: Any, indent: str, flat: bool = False) -> str:
-    """JSON with a line for each item; what holds plain values stays on one, by the fast encoder."""
-    parts = members(value)
-    if not parts:
-        return encode(value)
-    (opening, closing, items), deeper = parts, indent + "  "
-    lines = [label(key) + (encode(item) if flat or key == "terms" else unfold(item, deeper, key in ON_A_LINE))
-             for key, item in items]
-    return opening + deeper + ("," + deeper).join(lines) + indent + closing
-
-
-def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
-    """The JSON text of a report, in pieces no larger than a question."""
-    parts = members(value) if len(indent) < 8 else None
-    if not parts:
-        yield unfold(value, indent)
+def render_json(value: Any, indent: str = "\n", levels: int = 99) -> Iterator[str]:
+    """The pieces of a JSON text, unfolded to so many levels; what holds plain values stays on a line."""
+    pairs = members(value) if levels else []
+    if not pairs:
+        yield encode(value)
         return
-    opening, closing, items = parts
-    for key, item in items:
-        yield opening + indent + "  " + label(key)
-        yield from render_json(item, indent + "  ")
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    for key, item in pairs:
+        yield opening + indent + "  " + ("" if key is None else encode(key) + ": ")
+        yield from render_json(item, indent + "  ", UNFOLDED.get(key, levels - 1))
         opening = ","
     yield indent + closing
 
@@ -4464,136 +4423,143 @@ def say(text: str, stream: Any) -> None:
             raise AtelierError(f"sortie standard : {os_problem(error)}.") from None
 
 
+def is_watched() -> bool:
+    """Whether a person at a terminal reads standard error."""
+    return bool(sys.stderr and sys.stderr.isatty())
+
+
+def count_questions(total: int) -> Iterator[None]:
+    """At each step one more question is done, which a person is told percent by percent."""
+    for done in range(1, total + 1):
+        if done * 100 % total < 100 and is_watched():
+            say(f"\r{done * 100 // total:3} % des questions, toutes variantes comprises" if done < total
+                else "\r" + " " * 60 + "\r", sys.stderr)
+        yield
+
+
 def run(argv: Sequence[str]) -> int:
-    """Do what is asked; the exit code.  A KeyboardInterrupt tells what became of the files."""
+    """Do what is asked; the exit code."""
     options = parse_arguments(argv)
     if "--help" in options or "--version" in options:
-        version = f"atelier.py {__version__}\n"
-        say(make_parser().format_help() if "--help" in options else version, sys.stdout)
+        say(format_help() if "--help" in options else f"atelier.py {__version__}\n", sys.stdout)
         return 0
     open_database().close()  # without FTS5, say so before any work
     if "--self-test" in options:
         lines, failures = run_guards()
         say("\n".join(lines) + "\n", sys.stdout)
         return 1 if failures else 0
-    outputs = Outputs()
+    job = draw_saved if "--from" in options else judge_register if "--citations" in options else diagnose_file
+    return deliver(*job(options))
+
+
+def deliver(texts: Mapping[str, Iterable[str]], table: str = "", unmet: str = "") -> int:
+    """Write {path: pieces of a text}, then say a table where none goes, and the requirements that are not met.
+
+    A KeyboardInterrupt tells what became of the files.
+    """
+    staged = {}
     try:
-        if "--from" in options:
-            return draw_saved(options, outputs)
-        return (judge_register if "--citations" in options else diagnose_file)(options, outputs)
+        write_outputs(texts, staged)
+        say(table, sys.stderr if any(goes_to(sys.stdout, path) for path in texts) else sys.stdout)
+        if is_watched():
+            say("".join(f"Écrit : {path}\n" for path in staged), sys.stderr)
+        say(unmet, sys.stderr)
+        return 3 if unmet else 0
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(outputs.outcome()) from None
+        raise KeyboardInterrupt(outcome(staged)) from None
     finally:
-        outputs.discard()
+        for temporary in filter(os.path.exists, staged.values()):
+            os.remove(temporary)
 
 
-def draw_saved(options: dict, outputs: Outputs) -> int:
+# A job gives what deliver takes.
+
+def draw_saved(options: dict) -> tuple:
     """Draw a report already written."""
     path = options["--from"]
-    faults, data = Faults(path), read_file(path, "--from")
+    data = read_file(path, "--from")
     try:
         report = parse_json(decode(data))
     except AtelierError as error:
-        faults.extend("", error)
-    faults.check()
-    check_outputs(options, [path, __file__])
+        raise AtelierError(*(f"{path} : {sentence}" for sentence in error.sentences)) from None
+    check_outputs(options, [path])
     try:
-        page = list(draw_page(report))
+        return {options["--html"]: list(draw_page(report))},
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier "
-                           "écrit par --output.".format(path)) from None
-    finish(outputs, {options["--html"]: page})
-    return 0
+        raise AtelierError(f"{path} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit "
+                           "par --output.") from None
 
 
-def judge_register(options: dict, outputs: Outputs) -> int:
+def judge_register(options: dict) -> tuple:
     """Judge the citations of a register."""
     path = options["--citations"]
     data, folder = read_file(path, "--citations"), Folder(path)
     citations = check_citations(data, os.path.basename(path), folder.read)
-    check_outputs(options, [path, __file__, *folder.files])
+    check_outputs(options, [path, *folder.files])
     report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
-    finish(outputs, make_texts(options, report), format_citations(citations))
-    return 0
+    return make_texts(options, report), format_citations(citations)
 
 
-def diagnose_file(options: dict, outputs: Outputs) -> int:
+def diagnose_file(options: dict) -> tuple:
     """Diagnose a case, with the contexts of other engines if any."""
     path = options.get("--case", os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json"))
     data, folder = read_file(path, "--case"), Folder(path)
     case = read_case(data, os.path.basename(path), folder.read)
-    contexts, baseline = options.get("--contexts", []), options.get("--baseline")
-    earlier = None if baseline is None else read_report(read_file(baseline, "--baseline"), baseline)
-    check_outputs(options, [path, __file__, *folder.files, *contexts, *filter(None, [baseline])])
-    by_name = {variant.id: variant for variant in case.variants}
+    questions, contexts, required = (options.get(option, []) for option in REPEATABLE)
+    baseline = options.get("--baseline", "")
+    earlier = read_report(read_file(baseline, "--baseline"), baseline) if "--baseline" in options else None
+    check_names("--question", questions, [question.id for question in case.questions],
+                "n'est pas une question du cas")
+    check_outputs(options, [path, baseline, *folder.files, *contexts])
+    variants = {variant.id: variant for variant in case.variants}
     reused = contexts or "--export" in options  # else a variant's passages go with it
-    cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, by_name[name]))
-    corpus = Corpus(case, cutting_of) if contexts else None
-    engines: Dict[str, Deliveries] = {}
-    for given in contexts:
-        engines.update(read_contexts(read_lines(given), os.path.basename(given), corpus, {*engines, *by_name}))
-    required = options.get("--require", [])
-    for name in required:
-        if name not in [*by_name, *engines]:
-            raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(
-                shown(name), suggestion(name, [*by_name, *engines])))
-    sendings = {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
-                       for question in case.questions] for name, deliveries in engines.items()}
-    report = diagnose(case, cutting_of, sendings, study, Progress(len(case.questions) * len(by_name)))
-    report["warnings"] = [*warn(case, report["variants"]), *(corpus.warnings if corpus else ())]
+    cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, variants[name]))
+    engines, warnings = read_engines(contexts, case, cutting_of) if contexts else ({}, [])
+    check_names("--require", required, [*variants, *engines], "n'est ni une variante ni un moteur")
+    tick = count_questions(len(case.questions) * len(variants)).__next__
+    report = diagnose(case, cutting_of, engines, study, tick)
+    report["warnings"] = [*warn(case, report["variants"]), *warnings]
     report["comparisons"] = compare_all(report["variants"])
+    table = format_table(report, questions)
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
-    for warning in report["warnings"]:
-        say(f"attention : {warning}\n", sys.stderr)
-    finish(outputs, make_texts(options, report, case, cutting_of),
-           format_table(report) + (format_baseline(report["baseline"]) if earlier else ""))
-    return check_requirements(report, required)
+        table += format_baseline(report["baseline"])
+    say("".join(f"attention : {warning}\n" for warning in report["warnings"]), sys.stderr)
+    return make_texts(options, report, case, cutting_of), table, "".join(unmet_requirements(report, required))
 
 
-def make_texts(options: dict, report: dict, *exported: Any) -> Dict[str, Iterable[str]]:
+def check_names(option: str, names: Iterable[str], known: Sequence[str], problem: str) -> None:
+    """Refuse a name given to an option that stands for nothing."""
+    for name in names:
+        if name not in known:
+            raise AtelierError(f"{option} : {shown(name)} {problem}. {suggestion(name, known)}")
+
+
+def read_engines(paths: Sequence[str], case: Case, cutting_of: Callable[[str], Cutting]) -> tuple:
+    """({engine: what it Sent for each question}, warnings) of files of contexts."""
+    corpus, engines = Corpus(case, cutting_of), {}
+    names = [variant.id for variant in case.variants]
+    for path in paths:
+        engines.update(read_contexts(read_lines(path, "--contexts"), os.path.basename(path), corpus,
+                                     {*engines, *names}))
+    return {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
+                   for question in case.questions] for name, deliveries in engines.items()}, corpus.warnings
+
+
+def make_texts(options: dict, report: Tree, *exported: Any) -> Dict[str, Iterable[str]]:
     """{path: pieces of a text} of the outputs asked for."""
     texts = {"--output": lambda: render_json(report), "--html": lambda: draw_page(report),
              "--export": lambda: export_passages(*exported)}
     return {options[name]: make() for name, make in texts.items() if name in options}
 
 
-def check_requirements(report: dict, required: Iterable[str]) -> int:
-    """0, or 3 once it is said which contexts of some variants and engines are incomplete."""
-    code = 0
+def unmet_requirements(report: Tree, required: Iterable[str]) -> Iterator[str]:
+    """Which contexts of some variants and engines are incomplete, a line for each that has any."""
     for variant in report["variants"]:
-        missed = [question["id"] for question in variant["questions"]
-                  if question["all_required_covered"] is False and variant["id"] in required]
-        if missed:
-            code = 3
-            say("exigence non tenue : {} : {} ({}{}).\n".format(
-                variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]),
-                ", …" if len(missed) > 5 else ""), sys.stderr)
-    return code
-
-
-def finish(outputs: Outputs, texts: Mapping[str, Iterable[str]], table: str = "") -> None:
-    """Write the files, print the table where none goes, tell a person at a terminal where they are."""
-    outputs.write(texts)
-    say(table, sys.stderr if 1 in map(descriptor_of, texts) else sys.stdout)
-    if sys.stderr and sys.stderr.isatty():
-        say("".join(f"Écrit : {path}\n" for path in texts if descriptor_of(path) is None), sys.stderr)
-
-
-class Progress:
-    """Counts the questions done, on standard error when it is a terminal."""
-
-    def __init__(self, total: int):
-        self.total, self.done, self.told = total, 0, 0
-        self.stream = sys.stderr if sys.stderr and sys.stderr.isatty() else None
-
-    def __call__(self) -> None:
-        self.done += 1
-        percent = self.done * 100 // self.total
-        if self.stream and percent > self.told:
-            self.told = percent
-            say(f"\r{percent:3} % des questions, toutes variantes comprises" if percent < 100
-                else "\r" + " " * 60 + "\r", self.stream)
+        missed = [question["id"] for question in variant["questions"] if question["all_required_covered"] is False]
+        if missed and variant["id"] in required:
+            yield (f"exigence non tenue : {variant['id']} : {counted(len(missed), 'contexte incomplet')} "
+                   f"({some(missed)}).\n")
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

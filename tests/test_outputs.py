@@ -254,7 +254,7 @@ class Paths(Outputs):
                 (["--output", "r.json", "c.json"], missing.format("c.json", "c.json")),
                 (["--case", "a.json", "b"],
                  "L'option « b » est inconnue. Possibles : --case, --output, --html, --from, --export, "
-                 "--contexts, --require, --baseline, --citations, --self-test, --version, -h, …."),
+                 "--question, --contexts, --require, --baseline, --citations, --self-test, --version, …."),
                 (["--cas", "a.json"], "L'option « --cas » est inconnue. Vouliez-vous dire « --case » ?")):
             self.assertEqual(run(*argv), (2, "", sentence + "\n"))
 
