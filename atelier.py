@@ -1542,12 +1542,11 @@ def decode(data: bytes) -> str:
         if data.startswith(beginning):
             raise AtelierError(f"c'est {kind} ; extrayez-en le texte, et enregistrez-le en UTF-8.")
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         at, line = error.start, data.count(b"\n", 0, error.start) + 1
         raise AtelierError(f"octet {at} (0x{data[at]:02X}, ligne {line}) : ce n'est pas de l'UTF-8 ; "
                            "enregistrez en UTF-8.") from None
-    return text[1:] if text.startswith("\ufeff") else text
 
 
 def read_members(pairs: Filters) -> dict:
@@ -1570,13 +1569,11 @@ def read_float(digits: str) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """The tree of a JSON text; what it must not hold stands in it as Unreadable or RepeatedKeys.
-
-    Raises AtelierError (a sentence without file) when the text is no JSON.
-    """
+    """The tree of a JSON text, with Unreadable and RepeatedKeys in it; AtelierError when it is no JSON."""
     try:
-        return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer, parse_float=read_float,
-                          parse_constant=lambda name: Unreadable(f"{name} n'est pas un nombre JSON"))
+        return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer,
+                          parse_float=read_float, parse_constant=lambda name: Unreadable(
+                              f"{name} n'est pas un nombre JSON"))
     except RecursionError:
         raise AtelierError("imbrication démesurée de listes ou d'objets ; "
                            "le format n'en demande que cinq niveaux.") from None
@@ -1617,8 +1614,8 @@ def check_characters(text: str, place: str, faults: Faults) -> None:
 
 
 # One table of what files may hold, and one walker.  A shape lists the members of an object, `name:kind`, or
-# `name!kind` for one that is required; `*` stands for all the others.  A kind is a line of KINDS or of SHAPES
-# (an object), `[kind]` (a list), `kind?` (or null).
+# `name!kind` for one that is required; `*` stands for all the others.  A kind is a line of KINDS (the first
+# one when none is told) or of SHAPES (an object), `[kind]` (a list), `kind?` (or null).
 
 PLAIN = (str, int, float, bool)
 
@@ -1633,10 +1630,11 @@ def is_metadata(value: Any) -> bool:
 
 
 KINDS = {  # the test of a value, and what is expected, in French
+    "": (lambda value: type(value) is str and value.strip(), "un texte non vide, entre guillemets"),
     "text": (is_a(str), "un texte entre guillemets"),
-    "filled": (lambda value: type(value) is str and value.strip(), "un texte non vide, entre guillemets"),
     "count": (lambda value: type(value) is int and value >= 1, "un entier d'au moins 1, sans guillemets"),
-    "position": (lambda value: type(value) is int and value >= 0, "un entier positif ou nul, sans guillemets"),
+    "position": (lambda value: type(value) is int and value >= 0,
+                 "un entier positif ou nul, sans guillemets"),
     "flag": (is_a(bool), "true ou false"),
     "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
     "list": (is_a(list), "une liste, entre crochets"),
@@ -1657,29 +1655,27 @@ SHAPES = {
     "settings": "top_k:count budget_words:count stop_words:[text] index_titles:flag",
     "filters": "*:condition",
     "operators": "gte:bound lte:bound in:choices",
-    "variant": "id!filled unit!filled question_filters:flag *:any",
-    "document": "id!filled title:text text:filled file:filled sections:[section] structure:filled *:metadata",
-    "section": "title:text text!filled *:metadata",
-    "fact": "id!filled document:filled quote:filled start:position start_char:position any_of:[quote]",
-    "quote": "document!filled quote!filled start:position start_char:position",
-    "question": "id!filled text!filled answerable:flag required_facts:[text] filters:filters per_document:count "
-                "set:filled",
+    "variant": "id! unit! question_filters:flag *:any",
+    "document": "id! title:text text: file: sections:[section] structure: *:metadata",
+    "section": "title:text text! *:metadata",
+    "fact": "id! document: quote: start:position start_char:position any_of:[quote]",
+    "quote": "document! quote! start:position start_char:position",
+    "question": "id! text! answerable:flag required_facts:[text] filters:filters per_document:count set:",
     "register": "passages:[source] context:[text] context_from:context_from claims![claim]",
-    "source": "id!filled revision:revision text!filled",
-    "claim": "id!filled text!filled citations![citation]",
-    "citation": "passage!filled revision:revision text!filled relation!filled",
-    "context_from": "report!filled variant!filled question!filled",
+    "source": "id! revision:revision text!",
+    "claim": "id! text! citations![citation]",
+    "citation": "passage! revision:revision text! relation!",
+    "context_from": "report! variant! question!",
     # an earlier report, as far as it is read again
     "report": "case!case_report settings!object variants![variant_report] *:any",
-    "case_report": "sha256!text documents![document_report] *:any",
-    "document_report": "id!text sha256!text *:any",
-    "variant_report": "id!text chunking!object? question_filters!flag questions![question_report] *:any",
-    "question_report": "id!text text!text filters!object per_document!count? hits_before_budget![part_report]? "
-                       "context![part_report] facts![fact_report] *:any",
-    "part_report": "passage!text text!text *:any",
-    "fact_report": "id!text loss!loss_report? document!text quote!text start!position alternatives:[quote_report] "
-                   "*:any",
-    "quote_report": "document!text quote!text start!position *:any",
+    "case_report": "sha256! documents![document_report] *:any",
+    "document_report": "id! sha256! *:any",
+    "variant_report": "id! chunking!object? question_filters!flag questions![question_report] *:any",
+    "question_report": "id! text!text filters!object per_document!count? facts![fact_report] "
+                       "hits_before_budget![part_report]? context![part_report] *:any",
+    "part_report": "passage! text!text *:any",
+    "fact_report": "id! loss!loss_report? document! quote! start!position alternatives:[quote_report] *:any",
+    "quote_report": "document! quote! start!position *:any",
     "loss_report": "stage!stage *:any",
 }
 EMPTY = {  # what mends an empty list of a kind
@@ -1691,8 +1687,8 @@ UNSOUND = object()
 class Found(dict):
     """The sound members of an object; what is unknown, missing, or of the wrong kind is told.
 
-    place is where it stands, given all its names, sound or not; others are the members that its shape (as a line
-    of SHAPES) does not name: metadata.
+    place is where it stands, given all its names, sound or not; others are the members that its shape (as
+    a line of SHAPES) does not name: metadata.
     """
 
     def __init__(self, value: Tree, shape: str, place: str, faults: Faults):
@@ -1700,11 +1696,12 @@ class Found(dict):
         self.given, self.place, self.faults = value.keys(), place, faults
         members = members_of(shape)
         for name, item in value.items():
-            kind, _ = members.get(name) or members.get("*", ("", False))
-            item = sound(item, kind, self.at(name), faults) if kind else UNSOUND
-            if not kind:
+            kind, _ = members.get(name) or members.get("*") or (None, False)
+            if kind is None:
                 self.tell(name, "clé inconnue.", name, members)
-            elif item is not UNSOUND:
+                continue
+            item = sound(item, kind, self.at(name), faults)
+            if item is not UNSOUND:
                 self[name] = item
         for name, (_, required) in members.items():
             if required and name not in value:
@@ -1723,7 +1720,7 @@ class Found(dict):
 @lru_cache(None)
 def members_of(shape: str) -> dict:
     """{name: (kind, whether it is required)} of a shape."""
-    return {name: (kind, mark == "!") for name, mark, kind in re.findall(r"(\S+?)([!:])(\S+)", shape)}
+    return {name: (kind, mark == "!") for name, mark, kind in re.findall(r"(\S+?)([!:])(\S*)", shape)}
 
 
 def read_tree(data: bytes, shape: str, faults: Faults) -> Found:
@@ -1754,7 +1751,7 @@ def sound(value: Any, kind: str, place: str, faults: Faults) -> Any:
 
 
 def sound_items(items: list, kind: str, place: str, faults: Faults) -> Any:
-    """The sound items of a list, UNSOUND when it has none, or a text that is not; an id already taken is told."""
+    """The sound items of a list, UNSOUND when none is, or not every text; an id already taken is told."""
     found, taken, named = [], {}, SHAPES.get(kind, "").startswith("id!")
     if kind in EMPTY and not items:
         faults.add(place, f"liste vide ; {EMPTY[kind]}.")
@@ -1820,9 +1817,9 @@ def read_variants(case: Found, documents: Documents) -> Sequence[Variant]:
                                 "il doit être plus petit.".format(**own))
         for document_id, document in documents.items() if name == "sections" else ():
             if document and not document.sections:
-                problem = ("n'a aucun article reconnu ; voyez ses titres" if document.structure else
-                           "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité")
-                item.tell("unit", f"{shown(document_id)} {problem}.")
+                item.tell("unit", "{} {}.".format(shown(document_id), (
+                    "n'a aucun article reconnu ; voyez ses titres" if document.structure else
+                    "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité")))
         if "id" in item:
             parameters = {name: own.get(name, unit.defaults.get(name)) for name in members_of(unit.shape)}
             variants.append(Variant(item["id"], item["unit"], parameters, item.get("question_filters", True)))
@@ -1832,13 +1829,18 @@ def read_variants(case: Found, documents: Documents) -> Sequence[Variant]:
 ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 
 
+@lru_cache(None)  # the documents' values are looked at for each question
+def is_undated(value: Any) -> bool:
+    """Whether a value is a text that no ISO date is."""
+    return isinstance(value, str) and not ISO_DATE.fullmatch(value)
+
+
 def read_columns(owners: list) -> dict:
     """{key: {(kind, value): None}}: the distinct values that the metadata of all owners hold, in order."""
     columns = {}
     for owner in owners:
         for key, found in owner.metadata.items():
-            values = dict.fromkeys((kind_of(value), value) for value in values_of(found))
-            columns.setdefault(key, {}).update(values)
+            columns.setdefault(key, {}).update(((kind_of(value), value), None) for value in values_of(found))
     return columns
 
 
@@ -1878,11 +1880,11 @@ def find_unlike(wanted: Any, column: dict) -> str:
         if kind_of(value) not in (kind for kind, _ in column):
             return (f"{shown(value)} est un {kind_of(value)}, les documents ont : {present_values(column)}. "
                     "Donnez une valeur de même nature.")
-    for values, where in ((bounds, ""), (bounds and (value for _, value in column), ", dans les documents,")):
-        for value in values:
-            if isinstance(value, str) and not ISO_DATE.fullmatch(value):
-                return (f"{shown(value)}{where} n'est pas une date ISO (2024-01-31) ; "
-                        "sans elle, l'ordre n'a pas de sens.")
+    ordered = bounds + [value for _, value in column] if bounds else []
+    undated = next(filter(is_undated, ordered), None)
+    if undated is not None:
+        return "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
+            shown(undated), "" if undated in bounds else ", dans les documents,")
     if len(set(map(kind_of, bounds))) == 2:
         return "« gte » et « lte » sont de natures différentes : rien ne peut convenir."
     return "« gte » dépasse « lte » : rien ne peut convenir." if bounds[1:] and bounds[0] > bounds[1] else ""
@@ -1926,8 +1928,28 @@ def make_document(name: str, title: str, text: str, metadata: Tree, sections: Se
     return Document(name, title, text, metadata, starts, ends, tuple(sections), label or title)
 
 
+def read_text(item: Found, read: Callable) -> Optional[tuple]:
+    """(text, title, metadata, sections) of a document given as `text` or `file`; None when not sound."""
+    where, text, structure = item.at("text"), item.get("text", ""), item.get("structure")
+    try:
+        if "file" in item:
+            where = f"{item.place}.file ({item['file']})"
+            text = decode(read(item["file"]))
+            check_characters(text, where, item.faults)
+            if not text.strip():
+                raise AtelierError("document vide ; donnez-lui un texte.")
+        if text and structure and structure in STRUCTURES:
+            return (text, *STRUCTURES[structure](text))
+    except AtelierError as error:
+        item.faults.extend(where, error)
+        return None
+    if text and structure:
+        item.tell("structure", f"structure {shown(structure)} inconnue.", structure, STRUCTURES)
+    return None if structure or not text else (text, "", {}, ())
+
+
 def join_sections(item: Found) -> Optional[tuple]:
-    """(text, title, metadata, sections) of a document given as sections, joined by a blank line; or None."""
+    """The same of one given as sections, which a blank line joins."""
     if "structure" in item:
         item.tell("structure", "sans objet avec « sections » ; ôtez-la.")
     parts, sections, start = item.get("sections", ()), [], 0
@@ -1938,26 +1960,6 @@ def join_sections(item: Found) -> Optional[tuple]:
         sections.append(Section(part.get("title", ""), part.others, start, end, ()))
         start = end + 2
     return "\n\n".join(part["text"] for part in parts), "", {}, sections
-
-
-def read_text(item: Found, read: Callable) -> Optional[tuple]:
-    """(text, title, metadata, sections) of a document given as `text` or `file`, by its structure; or None."""
-    where, text, structure = item.at("text"), item.get("text", ""), item.get("structure")
-    try:
-        if "file" in item:
-            where = f"{item.place}.file ({item['file']})"
-            text = decode(read(item["file"]))
-            check_characters(text, where, item.faults)
-            if not text.strip():
-                raise AtelierError("document vide ; donnez-lui un texte.")
-        if text and structure in STRUCTURES:
-            return (text, *STRUCTURES[structure](text))
-    except AtelierError as error:
-        item.faults.extend(where, error)
-        return None
-    if text and structure:
-        item.tell("structure", f"structure {shown(structure)} inconnue.", structure, STRUCTURES)
-    return None if structure or not text else (text, "", {}, ())
 
 
 def read_facts(case: Found, documents: Documents) -> dict:
@@ -2186,15 +2188,17 @@ def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
 
 # --- 14. Structures: contracts and Markdown to sections -------------------------------------------
 
-# A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file) tells
-# what is missing.
+# A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file)
+# tells what is missing.  It reads lines that are not blank as (first character, the title that it is or None,
+# whether a piece of a section may begin there).
 
 DASHES = "‐‑‒–—―−-"
 ARTICLE = re.compile(r"""(?ix) (?: (?: article | annexe ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )?
     (?: (?P<number> \d+ ) (?: [.‑‐-] \d+ )* (?: er | ère )? | (?P<first> premi ) (?: er | ère ) | unique
         | [ivxlcdm]+ | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
     (?: \s (?: bis | ter | quater | quinquies ) )? (?: \s? \.? \s? [:{}] .* | \s? \.? )""".format(DASHES))
-CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
+CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+"
+                    r"(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
 HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
 ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t](.*))?")
 FENCE = re.compile(r" {0,3}(```+|~~~+)")
@@ -2203,9 +2207,9 @@ FENCE = re.compile(r" {0,3}(```+|~~~+)")
 def lines_of(text: str) -> Iterator[Tuple[int, str]]:
     """(first character, text without its line end) of each line."""
     start = 0
-    for line in text.splitlines(keepends=True):
-        yield start, line.rstrip("\r\n\x0b\x0c\x85\u2028\u2029")
-        start += len(line)
+    for whole, line in zip(text.splitlines(keepends=True), text.splitlines()):
+        yield start, line
+        start += len(whole)
 
 
 def make_key(label: str) -> str:
@@ -2215,24 +2219,25 @@ def make_key(label: str) -> str:
 
 
 def parse_contract(text: str) -> Tuple[str, Tree, List[Section]]:
-    """A first line that is the title, `Clé : valeur` lines, a blank line, articles and their numbered clauses."""
+    """A title on the first line, `Clé : valeur` lines, a blank line, articles and their numbered clauses."""
     lines = list(lines_of(text))
     filled = [bool(line.strip()) for _, line in lines] + [False]
     first = filled.index(True)
     last = filled.index(False, first)
-    metadata = parse_header([line for _, line in lines], first + 1, last)
+    metadata = parse_header(text.splitlines(), first + 1, last)
     return " ".join(lines[first][1].split()), metadata, make_sections(text, read_articles(lines[last:]))
 
 
 def parse_header(lines: Sequence[str], first: int, last: int) -> dict:
-    """The metadata that the lines first to last - 1 of a contract give; AtelierError tells those that do not."""
+    """The metadata that lines first to last - 1 of a contract give."""
     metadata, wanted, problems = {}, {}, []
     for number in range(first, last):
         label, _, value = (part.strip() for part in lines[number].partition(":"))
         if not (label and value):
             wanted[number] = "Clé : valeur"
         elif make_key(label) in metadata:
-            problems.append((number, f"la clé {shown(label)} est donnée deux fois dans l'en-tête ; gardez-en une."))
+            problems.append((number, f"la clé {shown(label)} est donnée deux fois dans l'en-tête ; "
+                                     "gardez-en une."))
         else:
             metadata[make_key(label)] = value
     for number, label in enumerate(HEADER_KEYS, first):
@@ -2247,9 +2252,6 @@ def parse_header(lines: Sequence[str], first: int, last: int) -> dict:
     return metadata
 
 
-# A structure reads lines that are not blank as (first character, the title that it is or None, whether a piece
-# of a section may begin there).
-
 def read_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[tuple]:
     """The lines of articles; a heading keeps what follows it, a clause that is a piece bears its number."""
     number = None
@@ -2263,7 +2265,7 @@ def read_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[tuple]:
 
 
 def parse_markdown(text: str) -> Tuple[str, Tree, List[Section]]:
-    """ATX headings, outside code fences, begin sections; blank lines, outside them too, separate paragraphs."""
+    """ATX headings begin sections, blank lines separate paragraphs, neither in code fences."""
     return "", {}, make_sections(text, read_paragraphs(text))
 
 
