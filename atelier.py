@@ -1756,7 +1756,9 @@ def sound_items(items: list, kind: str, place: str, faults: Faults) -> Any:
     if kind in EMPTY and not items:
         faults.add(place, f"liste vide ; {EMPTY[kind]}.")
     for number, value in enumerate(items):
-        item = sound(value, kind, f"{place}[{number}]", faults)
+        name = value.get("id") if named and isinstance(value, dict) else None
+        known = f" ({clip(name, 40)})" if isinstance(name, str) and name.strip() else ""
+        item = sound(value, kind, f"{place}[{number}]{known}", faults)
         if item is UNSOUND:
             continue
         found.append(item)
@@ -2978,7 +2980,8 @@ def format_comparisons(comparisons: Sequence[Tree]) -> List[str]:
     lines = ["Test des signes : seules ces paires sont départagées"]
     for pair in told[:LISTED_LOSSES]:
         one, other = pair["variants"]
-        score = f"{pair['wins']} à {pair['losses']}, p = {decimal(pair['p'], 4)}"
+        p = f"p = {decimal(pair['p'], 4)}" if pair["p"] >= 0.0001 else "p < 0,0001"
+        score = f"{pair['wins']} à {pair['losses']}, {p}"
         lines.append("  " + clip(f"{one} contre {other} : {score}", 78))
     if len(told) > LISTED_LOSSES:
         lines.append(f"  et {len(told) - LISTED_LOSSES} autres (dans le rapport)")
@@ -4074,34 +4077,34 @@ def outcome_of(attempt: Callable[..., Any], *given: Any) -> Any:
 GUARDS = (  # the sentence to defend, what is tried, what must come, worked by hand
     ("deux documents de même identifiant sont refusés",
      lambda: read_guard_case(documents=[{"id": "b", "text": "Autre."}]),
-     ["documents[2].id : identifiant « b » déjà pris par documents[1].id ; donnez-en un autre."]),
+     ["documents[2] (b).id : identifiant « b » déjà pris par documents[1] (b).id ; donnez-en un autre."]),
     ("deux faits de même identifiant sont refusés",
      lambda: read_guard_case(facts=[{"id": "regle", "document": "b", "quote": "140 euros"}]),
-     ["facts[2].id : identifiant « regle » déjà pris par facts[0].id ; donnez-en un autre."]),
+     ["facts[2] (regle).id : identifiant « regle » déjà pris par facts[0] (regle).id ; donnez-en un autre."]),
     ("deux questions de même identifiant sont refusées",
      lambda: read_guard_case(questions=[{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]),
-     ["questions[1].id : identifiant « q » déjà pris par questions[0].id ; donnez-en un autre."]),
+     ["questions[1] (q).id : identifiant « q » déjà pris par questions[0] (q).id ; donnez-en un autre."]),
     ("un fait sur un document inconnu est refusé",
      lambda: read_guard_case(facts=[{"id": "c", "document": "z", "quote": "140 euros"}]),
-     ["facts[2].document : document « z » inconnu. Possibles : a, b."]),
+     ["facts[2] (c).document : document « z » inconnu. Possibles : a, b."]),
     ("une question sur un fait inconnu est refusée",
      lambda: read_guard_case(questions=[{"id": "r", "text": "Combien ?", "required_facts": ["regles"]}]),
-     ["questions[1].required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]),
+     ["questions[1] (r).required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]),
     ("une citation absente de son document est refusée",
      lambda: read_guard_case(facts=[{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]),
-     ["facts[2].quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
+     ["facts[2] (c).quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
       "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]),
     ("une question incohérente avec ses faits est refusée",
      lambda: read_guard_case(questions=[
          {"id": "r", "text": "Combien ?", "required_facts": []},
          {"id": "s", "text": "Où ?", "answerable": False, "required_facts": ["regle"]}]),
-     ["questions[1] : question sans fait exigé ; listez-les dans « required_facts », "
+     ["questions[1] (r) : question sans fait exigé ; listez-les dans « required_facts », "
       'ou écrivez "answerable": false.',
-      "questions[2] : question déclarée sans réponse, mais qui exige des faits ; "
+      "questions[2] (s) : question déclarée sans réponse, mais qui exige des faits ; "
       "ôtez les faits ou « answerable »."]),
     ("un document vide est refusé",
      lambda: read_guard_case(documents=[{"id": "c", "text": " \n"}]),
-     ["documents[2].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]),
+     ["documents[2] (c).text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]),
     ("la règle sans son exception ne suffit pas",
      lambda: verdicts("a", (0, 6)), [True, False, False]),
     ("une citation à laquelle il manque un mot n'est pas couverte",

@@ -1,6 +1,7 @@
 """Contexts of other engines: records as they come, positions that lie, gates, baselines, figures against brute force."""
 
 import json
+import os
 import random
 import re
 import unicodedata
@@ -8,7 +9,7 @@ import unittest
 from fractions import Fraction
 from itertools import product
 
-from support import TestCase, atelier, bare, make_case, measure_memory, question, run, variant
+from support import ROOT, TestCase, atelier, bare, make_case, measure_memory, question, run, spawn, variant
 
 TEXT = "Prime 😀 de 100 € par an.\nL’indemnité est due : trois mois.\n\nLe préavis est de trois mois francs."
 FACTS = [{"id": "prime", "document": "d", "quote": "100 €"}, {"id": "preavis", "document": "d", "quote": "préavis est de trois mois francs"}]
@@ -112,7 +113,7 @@ class Contexts(TestCase):
         case = dict(self.case, documents=[{"id": "d", "text": TEXT, "pays": "FR"}])
         case["questions"] = [dict(case["questions"][0]), dict(case["questions"][1], filters={"pays": "BE"}), case["questions"][2]]
         loss = question(self.judge({"question": "p", "context": []}, {"question": "q", "context": []}, case=case), "moteur", "q")["facts"][0]["loss"]
-        self.assertEqual(loss, {"stage": "filtered_out", "filter": {"pays": {"wanted": "BE", "found": "FR"}}})
+        self.assertEqual(bare(loss), {"stage": "filtered_out", "filter": {"pays": {"wanted": "BE", "found": "FR"}}})
 
     def test_recall_of_hits_and_contexts_over_budget(self):
         case = dict(self.case, settings={"budget_words": 3})
@@ -154,7 +155,7 @@ class Contexts(TestCase):
                              "id": "q", "text": "Préavis ?", "required_facts": ["un", "deux"], "filters": {
                                  "livre": "A"}}])
         asked = question(self.judge({"question": "q", "context": []}, case=case), "moteur")
-        self.assertEqual([fact["loss"] for fact in asked["facts"]],
+        self.assertEqual([bare(fact["loss"]) for fact in asked["facts"]],
                          [{"stage": "not_sent", "missing": [[0, 2]]}, {
                              "stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}}])
 
@@ -261,7 +262,7 @@ class Contexts(TestCase):
         documents = [{"id": "c2023", "text": "Le client indemnise le prestataire."}, {"id": "c2024", "text": "Le client indemnise le prestataire."}]
         case = make_case(documents=documents, facts=[{"id": "f", "document": "c2024", "quote": "client indemnise"}])
         report = self.judge({"question": "q", "context": [{"document": "c2023", "text": "Le client indemnise le prestataire."}]}, case=case)
-        self.assertEqual(question(report, "moteur")["facts"][0]["loss"], {"stage": "not_sent", "missing": [[1, 3]], "same_words_in": ["c2023"]})
+        self.assertEqual(bare(question(report, "moteur")["facts"][0]["loss"]), {"stage": "not_sent", "missing": [[1, 3]], "same_words_in": ["c2023"]})
         for text, part in (("Le prestataire indemnise le client", "n'est pas dans"), ("Le client indemnise", "figure plusieurs fois dans le corpus")):
             sentence, = self.faults({"question": "q", "context": [text]}, case=case)
             self.assertIn(part, sentence)
@@ -459,9 +460,13 @@ class Export(TestCase):
 
     def test_outputs_may_not_meet(self):
         path = self.write(make_case())
-        for one, other in ((self.folder / "x", self.folder / "x"), ("-", "/dev/stdout"), (self.folder / "x", self.folder / "." / "x")):
+        told = "{} : deux sorties ne peuvent avoir le même nom ; changez-en une.\n"
+        for one, other in ((self.folder / "x", self.folder / "x"), (self.folder / "x", self.folder / "." / "x")):
             code, _, err = run("--case", path, "--output", one, "--export", other)
-            self.assertEqual((code, err), (2, "{} : deux sorties ne peuvent avoir le même nom ; changez-en une.\n".format(other)))
+            self.assertEqual((code, err), (2, told.format(other)))
+        process = spawn(ROOT / "atelier.py", "--case", path, "--output", "-", "--export", "/dev/stdout",
+                        env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+        self.assertEqual((process.returncode, process.stderr.decode("utf-8")), (2, told.format("/dev/stdout")))
         self.assertEqual(run("--case", path, "--export", path)[0], 2)
 
 

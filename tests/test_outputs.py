@@ -231,7 +231,7 @@ class Paths(Outputs):
         with mock.patch("os.path.commonpath", side_effect=ValueError("Paths don't have the same drive")):
             code, out, err = run("--case", self.case)
         self.assertEqual((code, out), (2, ""))
-        self.assertIn("documents[0].file", err)
+        self.assertIn("documents[0] (d).file", err)
         self.assertIn("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.", err)
 
     def test_a_file_name_of_another_encoding(self):
