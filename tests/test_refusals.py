@@ -108,7 +108,7 @@ class Refusals(TestCase):
                      for form in ("NFC", "NFD")]
         told = self.refused(make_case(documents=documents, facts=[], questions=[]))
         self.assertEqual([line.partition("identifiant")[0] for line in told],
-                         ["cas.json : documents[1] (été).id : "])
+                         ["cas.json : documents[1] ({}).id : ".format(unicodedata.normalize("NFD", "été"))])
 
     def test_every_fault_of_json_has_its_words(self):
         for text, place in (
