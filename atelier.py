@@ -28,11 +28,11 @@ Glossary
     loss      the first stage at which an uncovered fact was lost, with what is needed to act
 
 Plan
-    path    1 vocabulary  2 the run  3 cutting  4 searching  5 assembling  6 coverage and loss  7 filters
-            8 report  9 table: read so far, and you know the whole diagnostic
-    beside  10 measures over questions, and what makes the path quick
-    doors   11 reading  12 structures  13 explanations  14 why and how much  15 warnings  16 comparisons
-            17 engines  18 citations  19 page  20 guards  21 command: each can be cut out
+    path     1 vocabulary  2 the run  3 cutting  4 searching  5 assembling  6 coverage and loss  7 filters
+             8 report  9 table: read so far, and you know the whole diagnostic
+    beneath  10 words  11 measures  12 engine room: what the path calls
+    doors    13 reading  14 structures  15 explanations  16 why and how much  17 warnings  18 comparisons
+             19 engines  20 citations  21 page  22 guards  23 command: each can be cut out
 
 Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context says nothing
 about reading order, understanding, or a right answer.
@@ -40,7 +40,6 @@ about reading order, understanding, or a right answer.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import os
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
     Tree = Mapping[str, Any]                        # a part of a report or of a file
     Documents = Mapping[str, Optional["Document"]]  # by id
     Filters = Sequence[Tuple[str, Any]]             # (metadata key, condition)
-    Columns = Optional[Mapping[str, "Column"]]      # by metadata key
+    Columns = Optional[Mapping[str, dict]]          # by metadata key
     Deliveries = Dict[str, "Delivery"]              # by question id
     Study = Callable[["Case", "Outcome"], "Outcome"]
 
@@ -142,16 +141,6 @@ STOP_WORDS = tuple("""
     nos notre nous on ont ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels
     qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
 """.split())
-
-INVISIBLE = {  # they split FTS5's words but not str.split()'s
-    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
-    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
-    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets", "\u061c": "marque de lettre arabe",
-    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
-    "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
-    "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
-    "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
-}
 
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
 
@@ -238,20 +227,9 @@ def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admissi
 
 
 def rank_of(sent: Sent, name: str) -> Optional[int]:
-    """The rank of a passage among the admitted matches of a question; None when it shares no term with it."""
-    return sent.index.rank([term for term, _ in sent.terms], name, sent.admitted)
-
-
-def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
-    """The first limit matches of each document, in the order of all."""
-    room: Dict[str, int] = {}
-    best = []
-    for name, score in found:
-        document = cutting.by_id[name].span.document
-        room[document] = room.get(document, limit) - 1
-        if room[document] >= 0:
-            best.append((name, score))
-    return best
+    """The rank of a passage among the hits, else among the admitted matches; None when it shares no term."""
+    ranks = [hit.rank for hit in sent.hits if hit.passage.id == name]
+    return ranks[0] if ranks else sent.index.rank([term for term, _ in sent.terms], name, sent.admitted)
 
 
 def judge(case: Case, sent: Sent) -> Outcome:
@@ -390,7 +368,7 @@ def text_of(documents: Documents, passage: Passage, words: Optional[int] = None)
     source = documents[passage.span.document].text[passage.start:passage.end]
     text = passage.heading + "\n" + source if passage.heading else source
     if words is None or words >= passage.words:
-        return text
+        return sys.intern(text)  # hits, contexts and places of many questions share it
     return text[:next(islice(WORD.finditer(text), words - 1, None)).end()] if words else ""
 
 
@@ -428,29 +406,39 @@ def holds(passage: Passage, span: Span) -> bool:
 
 # --- 4. Searching: questions to hits --------------------------------------------------------------
 
-# A run of letters and digits: Python's, without the few that FTS5 takes for signs and the apostrophe U+02BC,
-# with the marks that FTS5 keeps in a word.
-NO_LETTER = "\u02bc\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3"
-MARKS = "\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331"
-TERM = re.compile("[^\\W_{0}]+(?:[{1}]+[^\\W_{0}]*)*".format(NO_LETTER, MARKS))
-# What no screen shows: soft hyphens, zero-width and bidirectional signs, variants.
-UNSEEN = re.compile("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-                    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-                    "\U000e0000-\U000e0fff]")
-APOSTROPHES = ("'", "’", "ʼ")
+APOSTROPHES = "'’ʼ"
+# A letter or a digit: Python's, without the few that FTS5 takes for signs, or a mark that FTS5 keeps in a word.
+LETTER = ("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]|"
+          "[\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331]")
+# What no screen shows: soft hyphens, zero-width and bidirectional signs, fillers, variants.
+UNSEEN = ("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+          "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
 
 
-def readable(text: str) -> str:
-    """A text in NFC, without its invisible characters: where the runs of passages and questions are looked for."""
-    return unicodedata.normalize("NFC", UNSEEN.sub("", text))
+class Letters(dict):
+    """What is left of each character, by code point, where words are looked for; filled as characters come."""
+
+    def __missing__(self, point: int) -> str:
+        character = chr(point)
+        self[point] = ("" if re.match(UNSEEN, character) else "'" if character in APOSTROPHES
+                       else character if re.match(LETTER, character) else " ")
+        return self[point]
+
+
+LETTERS = Letters()
+
+
+def keep_letters(text: str) -> str:
+    """A text in NFC, its invisible characters taken out; blanks for all but letters, digits and apostrophes."""
+    return unicodedata.normalize("NFC", text).translate(LETTERS)
 
 
 def make_searchable(text: str) -> str:
-    """What FTS5 is given of a passage, its runs alone: `\uf0b7Préavis : 3 mois` gives `préavis 3 mois`.
+    """What FTS5 is given of a passage, its runs alone: `\uf0b7Préavis, 3 mois` gives ` préavis  3 mois`.
 
     FTS5 knows Unicode 6.1, takes what came since for letters, and for small letters too.
     """
-    return " ".join(TERM.findall(readable(text))).lower()
+    return keep_letters(text).replace("'", " ").lower()
 
 
 Words = record("Words", "terms ignored", """
@@ -462,9 +450,8 @@ def sort_words(question: str, stopped: Set[str]) -> Words:
     searched, unless it begins the question or is elided: « À quelle date l'annexe… », « L'annexe… ».
     """
     terms, ignored = [], []
-    for number, run in enumerate(TERM.finditer(readable(question))):
-        word, after = run.group(), run.string[run.end():run.end() + 1]
-        is_name = number > 0 and len(word) == 1 and word.isupper() and after not in APOSTROPHES
+    for number, (word, apostrophe) in enumerate(re.findall("([^ ']+)('?)", keep_letters(question))):
+        is_name = number > 0 and len(word) == 1 and word.isupper() and not apostrophe
         if is_name or word.lower() not in stopped:
             terms.append(word.lower())
         else:
@@ -474,7 +461,7 @@ def sort_words(question: str, stopped: Set[str]) -> Words:
 
 def search_terms(texts: Iterable[str], stop_words: Iterable[str]) -> List[Words]:
     """For each question, its terms without repeat (as FTS5 folds them), and the words left out."""
-    stopped = {run.lower() for word in stop_words for run in TERM.findall(readable(word))}
+    stopped = {run for word in stop_words for run in make_searchable(word).split()}
     found = [sort_words(text, stopped) for text in texts]
     folds = fold_terms([term for words in found for term in words.terms])
     return [words._replace(terms=distinct_terms(words.terms, folds)) for words in found]
@@ -986,7 +973,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
         "filters": question.filters, "per_document": question.per_document,
         "terms": sent.terms and [{"term": term, "passages": passages} for term, passages in sent.terms],
         "ignored": sent.ignored,
-        "query": sent.terms and make_query(term for term, _ in sent.terms),
+        "query": None if sent.terms is None else make_query(term for term, _ in sent.terms),
         "no_hits": sent.no_hits,
         "hits_before_budget": sent.hits and [describe_hit(case, hit, slice_text) for hit in sent.hits],
         "context": [describe_kept(hit, span, slice_text) for hit, span in zip(sent.context, outcome.spans)],
@@ -1135,6 +1122,8 @@ def detail_of(loss: Tree) -> str:
     return STAGE[loss["stage"]].detail.format(**{**loss, **words_of(loss)})
 
 
+# --- 10. Words: figures, values and losses as French sentences tell them --------------------------
+
 def words_of(loss: Tree) -> Dict[str, str]:
     """The members of a loss that a sentence tells in words."""
     pieces = [(piece["passage"], rank_in_words(piece["rank"])) for piece in loss.get("pieces", ())]
@@ -1181,7 +1170,36 @@ def decimal(number: float, digits: int) -> str:
     return "{:.{}f}".format(number, digits).replace(".", ",")
 
 
-# --- 10. Beside the path: measures over questions, SQLite, what makes it quick --------------------
+def shown(value: Any) -> str:
+    """A value as a sentence quotes it: on one line, at most 80 characters."""
+    if isinstance(value, str):
+        return f"« {clip(reveal(value))} »" if value.strip() else "un texte vide"
+    if isinstance(value, Unreadable):
+        return "une valeur illisible"
+    if isinstance(value, dict) or isinstance(value, list) and any(
+            isinstance(item, (dict, list, Unreadable)) for item in value):
+        return "un objet" if isinstance(value, dict) else "une liste"
+    return clip(json.dumps(value, ensure_ascii=False))
+
+
+def some(names: Iterable[str], most: int = 5) -> str:
+    """`a, b, c, d, e, …`: the first names of a list."""
+    first = list(islice(names, most + 1))
+    return ", ".join(first[:most]) + (", …" if len(first) > most else "")
+
+
+def suggestion(value: str, known: Iterable[str]) -> str:
+    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
+    from difflib import get_close_matches
+    names, pairs = list(known), set(zip(value, value[1:]))
+    alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # the rest is slow
+    near = get_close_matches(value, alike, 1)
+    if near:
+        return f"Vouliez-vous dire {shown(near[0])} ?"
+    return f"Possibles : {some(names, 12)}." if names else "Rien n'est admis ici."
+
+
+# --- 11. Measures: what sums questions up ---------------------------------------------------------
 
 def curve(needs: Iterable[Optional[int]]) -> List[List[int]]:
     """[[value, how many of the needs it meets], …], a step a line; what nothing meets (None) is left out."""
@@ -1264,45 +1282,17 @@ def median(ordered: Sequence[int]) -> Any:
     return double / 2 if double % 2 else double // 2
 
 
-class Admission:
-    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
+# --- 12. Engine room: SQLite, and what makes searching and filtering quick ------------------------
 
-    def __init__(self, documents: Documents, cutting: Optional[Cutting]):
-        self.known: Dict[str, FrozenSet[str]] = {}
-        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
-        self.passages: Dict[int, List[str]] = {}                        # of each owner
-        self.owners: Dict[str, int] = {}                                # how many each passage has
-        for name, document in documents.items():
-            for owner in owners_of(document):
-                for key, found in owner.metadata.items():
-                    whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
-                    for value in whole + [(kind_of(value), value) for value in values_of(found)]:
-                        self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
-            for passage in cutting.by_document[name] if cutting else ():
-                owners = owners_of(document, passage)
-                self.owners[passage.id] = len(owners)
-                for owner in owners:
-                    self.passages.setdefault(id(owner), []).append(passage.id)
-
-    def meeting(self, key: str, wanted: Any) -> Set[int]:
-        """The owners that meet a condition."""
-        values, met = self.by_value.get(key, {}), []
-        if isinstance(wanted, list):
-            return values.get(("liste", json.dumps(wanted)), set())
-        for operator, bound in operators_of(wanted).items():
-            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
-                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
-            met.append(set().union(*(values.get(value, ()) for value in found)))
-        return set.intersection(*met)
-
-    def admitted(self, filters: Filters) -> FrozenSet[str]:
-        """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
-        name = json.dumps(filters)
-        if name not in self.known:
-            owners = set.intersection(*(self.meeting(*condition) for condition in filters))
-            met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
-            self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
-        return self.known[name]
+INVISIBLE = {  # they split FTS5's words but not str.split()'s
+    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
+    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
+    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets", "\u061c": "marque de lettre arabe",
+    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
+    "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
+    "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
+    "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
+}
 
 
 def open_database() -> Any:
@@ -1411,8 +1401,8 @@ class Ranking:
                 self._take()
             reached = self.sums
             for term, left in zip(self.heaviest[self.taken:], self.left[self.taken:]):
-                reached = {row: total + term.parts.get(row, 0.0)
-                           for row, total in reached.items() if total + left >= floor}
+                part, least = term.parts.get, floor - left
+                reached = {row: total + part(row, 0.0) for row, total in reached.items() if total >= least}
             self.floor, self.reached = floor, reached
         return self.reached
 
@@ -1425,13 +1415,16 @@ class Ranking:
 
     def best(self, limit: Optional[int]) -> List[Tuple[float, int]]:
         """The (score, row) of the first limit matches, or of all, in order."""
-        def floor(sums):  # what the last of the best has already
+        def last_of_best(sums):
             return sorted(sums.values())[-limit] * ROUNDING if limit and len(sums) >= limit else 0.0
-        while self.left[self.taken] > floor(self.sums):
+        floor = 0.0
+        while self.left[self.taken] > floor:
             self._take()
-        reached = self._reach(floor(self.sums))
-        lowest = floor(reached)
-        return sorted((self.score(row), row) for row, total in reached.items() if total >= lowest)[:limit]
+            if self.left[self.taken] < self.left[0] / 2:  # else no sum is above what is left
+                floor = last_of_best(self.sums)
+        reached = self._reach(floor)
+        floor = last_of_best(reached)
+        return sorted((self.score(row), row) for row, total in reached.items() if total >= floor)[:limit]
 
     def before(self, row: int) -> Optional[List[int]]:
         """The matches that come before a row, in no order; None when it is no match."""
@@ -1445,7 +1438,60 @@ class Ranking:
         return self.ahead[row]
 
 
-# --- 11. Reading a case: bytes to Case ------------------------------------------------------------
+class Admission:
+    """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
+
+    def __init__(self, documents: Documents, cutting: Optional[Cutting]):
+        self.known: Dict[str, FrozenSet[str]] = {}
+        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
+        self.passages: Dict[int, List[str]] = {}                        # of each owner
+        self.owners: Dict[str, int] = {}                                # how many each passage has
+        for name, document in documents.items():
+            for owner in owners_of(document):
+                for key, found in owner.metadata.items():
+                    whole = [("liste", json.dumps(found))] if isinstance(found, list) else []
+                    for value in whole + [(kind_of(value), value) for value in values_of(found)]:
+                        self.by_value.setdefault(key, {}).setdefault(value, set()).add(id(owner))
+            for passage in cutting.by_document[name] if cutting else ():
+                owners = owners_of(document, passage)
+                self.owners[passage.id] = len(owners)
+                for owner in owners:
+                    self.passages.setdefault(id(owner), []).append(passage.id)
+
+    def meeting(self, key: str, wanted: Any) -> Set[int]:
+        """The owners that meet a condition."""
+        values, met = self.by_value.get(key, {}), []
+        if isinstance(wanted, list):
+            return values.get(("liste", json.dumps(wanted)), set())
+        for operator, bound in operators_of(wanted).items():
+            found = [(kind_of(choice), choice) for choice in bound] if operator == "in" else [
+                value for value in values if value[0] != "liste" and OPERATORS[operator](value[1], bound)]
+            met.append(set().union(*(values.get(value, ()) for value in found)))
+        return set.intersection(*met)
+
+    def admitted(self, filters: Filters) -> FrozenSet[str]:
+        """The ids of the passages all of whose owners meet all of some filters, which are not empty."""
+        name = json.dumps(filters)
+        if name not in self.known:
+            owners = set.intersection(*(self.meeting(*condition) for condition in filters))
+            met = Counter(passage for owner in owners for passage in self.passages.get(owner, ()))
+            self.known[name] = frozenset(passage for passage in met if met[passage] == self.owners[passage])
+        return self.known[name]
+
+
+def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
+    """The first limit matches of each document, in the order of all."""
+    room: Dict[str, int] = {}
+    best = []
+    for name, score in found:
+        document = cutting.by_id[name].span.document
+        room[document] = room.get(document, limit) - 1
+        if room[document] >= 0:
+            best.append((name, score))
+    return best
+
+
+# --- 13. Reading a case: bytes to Case ------------------------------------------------------------
 # Shape first (JSON, keys, types), then meaning (ids, references, quotes); all the faults of a file are told.
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # what no text may hold
@@ -1458,13 +1504,11 @@ class Faults:
     """Gathers the faults of one file, to be shown together."""
 
     def __init__(self, file: str):
-        self.file = file
-        self.told: Dict[str, Optional[Tuple[str, Iterable[str]]]] = {}  # sentences, and what mends them
+        self.file, self.told = file, {}  # {sentence: what suggestion takes, if anything}
 
-    def add(self, place: str, problem: str, value: str = "", known: Optional[Iterable[str]] = None) -> None:
-        """Tell a problem at a place; known are the names among which value was probably meant."""
-        sentence = " : ".join(part for part in (self.file, place, problem) if part)
-        self.told.setdefault(sentence, None if known is None else (value, known))
+    def add(self, place: str, problem: str, *meant: Any) -> None:
+        """Tell a problem at a place; meant: the name that was given, and those among which it should be."""
+        self.told.setdefault(" : ".join(filter(None, (self.file, place, problem))), meant)
 
     def extend(self, place: str, error: AtelierError) -> None:
         """Tell the sentences of an error that knows neither file nor place."""
@@ -1486,14 +1530,7 @@ Unreadable = record("Unreadable", "problem", """
 
 
 class RepeatedKeys(dict):
-    """An object of the file that gives some keys twice."""
-    names: Sequence[str] = ()
-
-
-class Found(dict):
-    """The sound members of an object; place is where it stands, given all its names, sound or not."""
-    place = ""
-    given: Iterable[str] = ()
+    """An object of the file that gives some keys, its names, twice."""
 
 
 BINARIES = ((b"%PDF", "un PDF"), (b"PK\x03\x04", "un .docx ou une archive"), (b"\xd0\xcf\x11\xe0", "un .doc"))
@@ -1505,27 +1542,25 @@ def decode(data: bytes) -> str:
         if data.startswith(beginning):
             raise AtelierError(f"c'est {kind} ; extrayez-en le texte, et enregistrez-le en UTF-8.")
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise AtelierError("octet {} (0x{:02X}, ligne {}) : ce n'est pas de l'UTF-8 ; "
-                           "enregistrez en UTF-8.".format(error.start, data[error.start], line)) from None
-    return text[1:] if text.startswith("\ufeff") else text
+        at, line = error.start, data.count(b"\n", 0, error.start) + 1
+        raise AtelierError(f"octet {at} (0x{data[at]:02X}, ligne {line}) : ce n'est pas de l'UTF-8 ; "
+                           "enregistrez en UTF-8.") from None
 
 
-def read_members(pairs: Filters) -> Tree:
+def read_members(pairs: Filters) -> dict:
     """An object of a JSON text."""
-    tree = RepeatedKeys(pairs)
-    if len(tree) == len(pairs):
-        return dict(pairs)
-    tree.names = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
+    tree = dict(pairs)
+    if len(tree) < len(pairs):
+        tree = RepeatedKeys(tree)
+        tree.names = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
     return tree
 
 
 def read_integer(digits: str) -> Any:
-    if len(digits) > MAX_DIGITS:
-        return Unreadable(f"entier démesuré ({len(digits)} chiffres)")
-    return int(digits)
+    return int(digits) if len(digits) <= MAX_DIGITS else Unreadable(
+        f"entier démesuré ({len(digits)} chiffres)")
 
 
 def read_float(digits: str) -> Any:
@@ -1534,10 +1569,7 @@ def read_float(digits: str) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """The tree of a JSON text; what it must not hold stands in it as Unreadable or RepeatedKeys.
-
-    Raises AtelierError (a sentence without file) when the text is no JSON.
-    """
+    """The tree of a JSON text, with Unreadable and RepeatedKeys in it; AtelierError when it is no JSON."""
     try:
         return json.loads(text, object_pairs_hook=read_members, parse_int=read_integer,
                           parse_float=read_float, parse_constant=lambda name: Unreadable(
@@ -1549,28 +1581,25 @@ def parse_json(text: str) -> Any:
         raise AtelierError(explain_json(error)) from None
 
 
-def check_tree(tree: Any, faults: Faults, place: str = "") -> None:
-    """Tell what no value of a file may hold, wherever it stands under a place."""
-    stack = [(place, place and " : ", tree, 0)]
-    while stack:
-        place, joint, value, depth = stack.pop()
-        if isinstance(value, Unreadable):
-            faults.add(place, value.problem + ". Corrigez la valeur.")
-        elif isinstance(value, str):
-            check_characters(value, place, faults)
-        elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
-            faults.add("", f"plus de {MAX_DEPTH} niveaux d'imbrication ; le format n'en demande que cinq.")
-        elif isinstance(value, dict):
-            for name in getattr(value, "names", ()):
-                faults.add(place, f"la clé {shown(name)} est donnée deux fois ; gardez-en une.")
-            for name in value:
-                check_characters(name, place, faults)
-            stack += [(place + joint + name, ".", item, depth + 1)
-                      for name, item in reversed(list(value.items()))]
-        elif isinstance(value, list):
-            joint = joint.replace(".", "")
-            stack += [(f"{place}{joint}[{number}]", ".", value[number], depth + 1)
-                      for number in reversed(range(len(value)))]
+def check_tree(value: Any, faults: Faults, place: str = "", joint: str = " : ", depth: int = 0) -> None:
+    """Tell what no value of a file may hold, wherever it stands under a place; joint goes before a name."""
+    if isinstance(value, Unreadable):
+        faults.add(place, value.problem + ". Corrigez la valeur.")
+    elif isinstance(value, str):
+        check_characters(value, place, faults)
+    elif depth >= MAX_DEPTH and value and isinstance(value, (dict, list)):
+        faults.add("", f"plus de {MAX_DEPTH} niveaux d'imbrication ; le format n'en demande que cinq.")
+    elif isinstance(value, dict):
+        for name in getattr(value, "names", ()):
+            faults.add(place, f"la clé {shown(name)} est donnée deux fois ; gardez-en une.")
+        for name in value:
+            check_characters(name, place, faults)
+        for name, item in value.items():
+            check_tree(item, faults, place + (place and joint) + name, ".", depth + 1)
+    elif isinstance(value, list):
+        before = place + (place and joint).replace(".", "")
+        for number, item in enumerate(value):
+            check_tree(item, faults, f"{before}[{number}]", ".", depth + 1)
 
 
 def check_characters(text: str, place: str, faults: Faults) -> None:
@@ -1585,80 +1614,113 @@ def check_characters(text: str, place: str, faults: Faults) -> None:
 
 
 # One table of what files may hold, and one walker.  A shape lists the members of an object, `name:kind`, or
-# `name!kind` for one that is required; `*` stands for all the others.  A kind is a line of KINDS (a plain value)
-# or of SHAPES (an object), `[kind]` (a list), `kind?` (or null).
+# `name!kind` for one that is required; `*` stands for all the others.  A kind is a line of KINDS (the first
+# one when none is told) or of SHAPES (an object), `[kind]` (a list), `kind?` (or null).
+
+PLAIN = (str, int, float, bool)
+
+
+def is_a(*types: type) -> Callable[[Any], bool]:
+    """The test of the very type of a value: true is no integer."""
+    return lambda value: type(value) in types
+
 
 def is_metadata(value: Any) -> bool:
-    return isinstance(value, (str, int, float)) or isinstance(value, list) and all(
-        isinstance(item, str) for item in value)
+    return type(value) in PLAIN or isinstance(value, list) and all(map(is_a(str), value))
 
 
-def is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def is_from(least: int) -> Callable[[Any], bool]:
-    return lambda value: type(value) is int and value >= least
-
-
-KINDS: Dict[str, Tuple[Callable[[Any], Any], str]] = {  # the test of a value, and what is expected, in French
-    "text": (is_text, "un texte entre guillemets"),
-    "filled": (lambda value: is_text(value) and value.strip(), "un texte non vide, entre guillemets"),
-    "count": (is_from(1), "un entier d'au moins 1, sans guillemets"),
-    "position": (is_from(0), "un entier positif ou nul, sans guillemets"),
-    "flag": (lambda value: isinstance(value, bool), "true ou false"),
-    "texts": (lambda value: isinstance(value, list) and all(map(is_text, value)),
-              "une liste de textes, entre crochets"),
+KINDS = {  # the test of a value, and what is expected, in French
+    "": (lambda value: type(value) is str and value.strip(), "un texte non vide, entre guillemets"),
+    "text": (is_a(str), "un texte entre guillemets"),
+    "count": (lambda value: type(value) is int and value >= 1, "un entier d'au moins 1, sans guillemets"),
+    "position": (lambda value: type(value) is int and value >= 0,
+                 "un entier positif ou nul, sans guillemets"),
+    "flag": (is_a(bool), "true ou false"),
     "object": (lambda value: isinstance(value, dict), "un objet, entre accolades"),
-    "list": (lambda value: isinstance(value, list), "une liste, entre crochets"),
+    "list": (is_a(list), "une liste, entre crochets"),
+    "[text]": (is_a(list), "une liste de textes, entre crochets"),
     "metadata": (is_metadata, "un texte, un nombre, true, false ou une liste de textes"),
     "condition": (lambda value: is_metadata(value) or isinstance(value, dict),
                   "une valeur, ou un objet de « gte », « lte » et « in »"),
-    "bound": (lambda value: is_text(value) or is_number(value), "un nombre ou une date ISO"),
-    "choices": (lambda value: isinstance(value, list) and value and all(
-        isinstance(item, (str, int, float)) for item in value), "une liste de valeurs, non vide"),
-    "revision": (lambda value: value is None or type(value) is int or is_text(value),
-                 "un entier, un texte ou null"),
-    "stage": (lambda value: is_text(value) and value in STAGE, "une étape de perte"),
+    "bound": (is_a(str, int, float), "un nombre ou une date ISO"),
+    "choices": (lambda value: isinstance(value, list) and value and all(map(is_a(*PLAIN), value)),
+                "une liste de valeurs, non vide"),
+    "revision": (is_a(int, str, type(None)), "un entier, un texte ou null"),
+    "stage": (lambda value: type(value) is str and value in STAGE, "une étape de perte"),
     "any": (lambda value: True, ""),
 }
 SHAPES = {
     "case": "title:text description:text filters:filters settings:settings variants:[variant] "
             "documents![document] facts![fact] questions![question]",
-    "settings": "top_k:count budget_words:count stop_words:texts index_titles:flag",
+    "settings": "top_k:count budget_words:count stop_words:[text] index_titles:flag",
     "filters": "*:condition",
     "operators": "gte:bound lte:bound in:choices",
-    "variant": "id!filled unit!filled question_filters:flag *:any",
-    "document": "id!filled title:text text:filled file:filled sections:[section] structure:filled *:metadata",
-    "section": "title:text text!filled *:metadata",
-    "fact": "id!filled document:filled quote:filled start:position start_char:position "
-            "any_of:[quote]",
-    "quote": "document!filled quote!filled start:position start_char:position",
-    "question": "id!filled text!filled answerable:flag required_facts:texts filters:filters per_document:count "
-                "set:filled",
-    "register": "passages:[source] context:texts context_from:context_from claims![claim]",
-    "source": "id!filled revision:revision text!filled",
-    "claim": "id!filled text!filled citations![citation]",
-    "citation": "passage!filled revision:revision text!filled relation!filled",
-    "context_from": "report!filled variant!filled question!filled",
+    "variant": "id! unit! question_filters:flag *:any",
+    "document": "id! title:text text: file: sections:[section] structure: *:metadata",
+    "section": "title:text text! *:metadata",
+    "fact": "id! document: quote: start:position start_char:position any_of:[quote]",
+    "quote": "document! quote! start:position start_char:position",
+    "question": "id! text! answerable:flag required_facts:[text] filters:filters per_document:count set:",
+    "register": "passages:[source] context:[text] context_from:context_from claims![claim]",
+    "source": "id! revision:revision text!",
+    "claim": "id! text! citations![citation]",
+    "citation": "passage! revision:revision text! relation!",
+    "context_from": "report! variant! question!",
     # an earlier report, as far as it is read again
     "report": "case!case_report settings!object variants![variant_report] *:any",
-    "case_report": "sha256!text documents![document_report] *:any",
-    "document_report": "id!text sha256!text *:any",
-    "variant_report": "id!text chunking!object? question_filters!flag questions![question_report] *:any",
-    "question_report": "id!text text!text filters!object per_document!count? hits_before_budget![part_report]? "
-                       "context![part_report] facts![fact_report] *:any",
-    "part_report": "passage!text text!text *:any",
-    "fact_report": "id!text loss!loss_report? document!text quote!text start!position alternatives:[quote_report] "
-                   "*:any",
-    "quote_report": "document!text quote!text start!position *:any",
+    "case_report": "sha256! documents![document_report] *:any",
+    "document_report": "id! sha256! *:any",
+    "variant_report": "id! chunking!object? question_filters!flag questions![question_report] *:any",
+    "question_report": "id! text!text filters!object per_document!count? facts![fact_report] "
+                       "hits_before_budget![part_report]? context![part_report] *:any",
+    "part_report": "passage! text!text *:any",
+    "fact_report": "id! loss!loss_report? document! quote! start!position alternatives:[quote_report] *:any",
+    "quote_report": "document! quote! start!position *:any",
     "loss_report": "stage!stage *:any",
 }
+EMPTY = {  # what mends an empty list of a kind
+    "document": "donnez au moins un document", "section": "donnez au moins une section",
+    "quote": "donnez au moins une citation", "variant": "ôtez la clé pour les quatre variantes fixes"}
 UNSOUND = object()
+
+
+class Found(dict):
+    """The sound members of an object; what is unknown, missing, or of the wrong kind is told.
+
+    place is where it stands, given all its names, sound or not; others are the members that its shape (as
+    a line of SHAPES) does not name: metadata.
+    """
+
+    def __init__(self, value: Tree, shape: str, place: str, faults: Faults):
+        super().__init__()
+        self.given, self.place, self.faults = value.keys(), place, faults
+        members = members_of(shape)
+        for name, item in value.items():
+            kind, _ = members.get(name) or members.get("*") or (None, False)
+            if kind is None:
+                self.tell(name, "clé inconnue.", name, members)
+                continue
+            item = sound(item, kind, self.at(name), faults)
+            if item is not UNSOUND:
+                self[name] = item
+        for name, (_, required) in members.items():
+            if required and name not in value:
+                self.tell(None, f"la clé {shown(name)} manque ; ajoutez-la.")
+        self.others = {name: self[name] for name in self if name not in members}
+
+    def at(self, name: str) -> str:
+        """The place of a member."""
+        return "{}.{}".format(self.place, name if name.strip() else '""').lstrip(".")
+
+    def tell(self, name: Optional[str], problem: str, *meant: Any) -> None:
+        """Tell a fault of a member, or of the object itself (None), as Faults.add does."""
+        self.faults.add(self.place if name is None else self.at(name), problem, *meant)
+
+
+@lru_cache(None)
+def members_of(shape: str) -> dict:
+    """{name: (kind, whether it is required)} of a shape."""
+    return {name: (kind, mark == "!") for name, mark, kind in re.findall(r"(\S+?)([!:])(\S*)", shape)}
 
 
 def read_tree(data: bytes, shape: str, faults: Faults) -> Found:
@@ -1670,7 +1732,7 @@ def read_tree(data: bytes, shape: str, faults: Faults) -> Found:
         faults.check()
     check_tree(tree, faults)
     found = sound(tree, shape, "", faults)
-    return Found() if found is UNSOUND else found
+    return Found({}, "", "", faults) if found is UNSOUND else found
 
 
 def sound(value: Any, kind: str, place: str, faults: Faults) -> Any:
@@ -1679,61 +1741,33 @@ def sound(value: Any, kind: str, place: str, faults: Faults) -> Any:
         return UNSOUND  # told by check_tree
     if kind.endswith("?"):
         return None if value is None else sound(value, kind[:-1], place, faults)
-    plain = "list" if kind.startswith("[") else "object" if kind in SHAPES else kind
-    test, expected = KINDS[plain]
+    test, expected = KINDS.get(kind) or KINDS["object" if kind in SHAPES else "list"]
     if not test(value):
-        if plain == "texts" and isinstance(value, list):
-            for number, item in enumerate(value):
-                sound(item, "text", f"{place}[{number}]", faults)
-        else:
-            faults.add(place, f"attendu : {expected} ; trouvé : {shown(value)}.")
+        faults.add(place, f"attendu : {expected} ; trouvé : {shown(value)}.")
         return UNSOUND
-    if plain == "list" and kind != plain:
-        return sound_items(value, kind[1:-1], place, faults)
-    return value if plain == kind else sound_members(value, SHAPES[kind], place, faults)
+    if kind in SHAPES:
+        return Found(value, SHAPES[kind], place, faults)
+    return sound_items(value, kind[1:-1], place, faults) if kind.startswith("[") else value
 
 
-def sound_items(items: Sequence[Any], kind: str, place: str, faults: Faults) -> List[Any]:
-    """The items of a list that are of a kind; an id that is already taken is told."""
-    found, taken = [], {}
+def sound_items(items: list, kind: str, place: str, faults: Faults) -> Any:
+    """The sound items of a list, UNSOUND when none is, or not every text; an id already taken is told."""
+    found, taken, named = [], {}, SHAPES.get(kind, "").startswith("id!")
+    if kind in EMPTY and not items:
+        faults.add(place, f"liste vide ; {EMPTY[kind]}.")
     for number, value in enumerate(items):
-        item = sound(value, kind, f"{place}[{number}]", faults)
+        name = value.get("id") if named and isinstance(value, dict) else None
+        known = f" ({clip(name, 40)})" if isinstance(name, str) and name.strip() else ""
+        item = sound(value, kind, f"{place}[{number}]{known}", faults)
         if item is UNSOUND:
             continue
         found.append(item)
-        if "id" in members_of(SHAPES.get(kind, "")) and "id" in item:
+        if named and "id" in item:
             first = taken.setdefault(unicodedata.normalize("NFC", item["id"].strip()), item.place)
             if first != item.place:
-                faults.add(item.place + ".id", "identifiant {} déjà pris par {}.id ; "
-                                               "donnez-en un autre.".format(shown(item["id"]), first))
-    return found if found or not items else UNSOUND
-
-
-@lru_cache(None)
-def members_of(shape: str) -> Dict[str, Tuple[str, bool]]:
-    """{name: (kind, whether it is required)} of a shape."""
-    found = re.findall(r"(\S+?)([!:])(\S+)", shape)
-    return {name: (kind, mark == "!") for name, mark, kind in found}
-
-
-def sound_members(value: Tree, shape: str, place: str, faults: Faults) -> Found:
-    """The sound members of an object; what is unknown, missing, or of the wrong kind is told."""
-    members = members_of(shape)
-    found = Found()
-    found.place, found.given = place, frozenset(value)
-    for name, item in value.items():
-        where = "{}.{}".format(place, name if name.strip() else '""').lstrip(".")
-        kind, _ = members.get(name if name != "*" else "", members.get("*", ("", False)))
-        if not kind:
-            faults.add(where, "clé inconnue.", name, members)
-            continue
-        item = sound(item, kind, where, faults)
-        if item is not UNSOUND:
-            found[name] = item
-    for name, (_, required) in members.items():
-        if required and name not in value:
-            faults.add(place, f"la clé {shown(name)} manque ; ajoutez-la.")
-    return found
+                item.tell("id", f"identifiant {shown(item['id'])} déjà pris par {first}.id ; "
+                                "donnez-en un autre.")
+    return found if len(found) == len(items) or found and kind != "text" else UNSOUND
 
 
 def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
@@ -1742,163 +1776,152 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
     Raises AtelierError with all the faults of the file.
     """
     faults = Faults(name)
-    case = read_tree(data, "case", faults)
-    documents = read_documents(case, read, faults)
-    columns = read_columns(all_owners(documents)) if documents and all(documents.values()) else None
-    facts = read_facts(case, documents, faults)
-    questions = read_questions(case, facts, columns, faults)
-    settings = read_settings(case, documents, columns, faults)
-    variants = read_variants(case, documents, faults)
+    found = read_tree(data, "case", faults)
+    documents = read_documents(found, read)
+    owners = [owner for document in documents.values() if document for owner in owners_of(document)]
+    columns = read_columns(owners) if documents and all(documents.values()) else None
+    facts = read_facts(found, documents)
+    case = Case(os.path.basename(name), sha256(data), found.get("title", ""), documents, facts,
+                read_questions(found, facts, columns), read_settings(found, owners, columns),
+                read_variants(found, documents))
     faults.check()
-    return Case(os.path.basename(name), sha256(data), case.get("title", ""), documents, facts, questions,
-                settings, variants)
+    return case
 
 
-def other_members(found: Found, shape: str) -> Tree:
-    """The members of an object that its shape does not name: metadata."""
-    named = members_of(SHAPES[shape])
-    return {name: value for name, value in found.items() if name not in named}
-
-
-def read_settings(case: Found, documents: Documents, columns: Columns, faults: Faults) -> Settings:
+def read_settings(case: Found, owners: list, columns: Columns) -> Settings:
     """The settings and filters of a case, over the defaults; filters that admit nothing are told."""
-    filters = read_filters(case.get("filters", {}), "filters", columns, faults)
-    owners = all_owners(documents)
-    if filters and all(refused_by(filters.items(), [owner]) for owner in owners):
-        alone = [condition for condition in filters.items()
-                 if all(refused_by([condition], [owner]) for owner in owners)]
-        for key, wanted in alone:
-            faults.add("filters." + key, "aucun document n'a {} pour cette clé. "
-                                         "Valeurs présentes : {}.".format(shown(wanted), present_values(columns[key])))
-        if not alone:
-            faults.add("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
-    settings = {name: tuple(value) if isinstance(value, list) else value
-                for name, value in case.get("settings", {}).items()}
-    return DEFAULTS._replace(filters=filters, **settings)
+    def admit_none(filters):
+        return all(refused_by(filters, [owner]) for owner in owners)
+
+    filters, settings = read_filters(case, columns), case.get("settings", {})
+    alone = [key for key, wanted in filters.items() if admit_none([(key, wanted)])]
+    for key in alone:
+        case["filters"].tell(key, f"aucun document n'a {shown(filters[key])} pour cette clé. "
+                                     f"Valeurs présentes : {present_values(columns[key])}.")
+    if filters and not alone and admit_none(filters.items()):
+        case.tell("filters", "aucun document ne passe tous ces filtres à la fois ; ôtez-en un.")
+    stop_words = tuple(settings.get("stop_words", STOP_WORDS))
+    return DEFAULTS._replace(**{**settings, "filters": filters, "stop_words": stop_words})
 
 
-def read_variants(case: Found, documents: Documents, faults: Faults) -> Tuple[Variant, ...]:
+def read_variants(case: Found, documents: Documents) -> Sequence[Variant]:
     """The case's own variants, in place of the four fixed ones."""
-    if case.get("variants") == []:
-        faults.add("variants", "liste vide ; ôtez la clé pour les quatre variantes fixes.")
     variants = []
     for item in case.get("variants", ()):
-        unit = item.get("unit")
-        if unit not in UNITS:
-            if unit:
-                faults.add(item.place + ".unit", f"unité {shown(unit)} inconnue.", unit, UNITS)
+        name, unit = item.get("unit"), UNITS.get(item.get("unit"))
+        if not unit:
+            if name:
+                item.tell("unit", f"unité {shown(name)} inconnue.", name, UNITS)
             continue
-        own = sound_members(other_members(item, "variant"), UNITS[unit].shape, item.place, faults)
-        parameters = {name: own.get(name, UNITS[unit].defaults.get(name)) for name in members_of(UNITS[unit].shape)}
-        if {"size", "overlap"} <= set(own) and own["overlap"] >= own["size"]:
-            faults.add(item.place + ".overlap", "recouvrement {overlap} pour une taille de {size} ; "
-                                                "il doit être plus petit.".format(**own))
-        for name, document in documents.items() if unit == "sections" else ():
+        own = Found(item.others, unit.shape, item.place, item.faults)
+        if {"size", "overlap"} <= own.keys() and own["overlap"] >= own["size"]:
+            own.tell("overlap", "recouvrement {overlap} pour une taille de {size} ; "
+                                "il doit être plus petit.".format(**own))
+        for document_id, document in documents.items() if name == "sections" else ():
             if document and not document.sections:
-                faults.add(item.place + ".unit", "{} {}.".format(shown(name), (
+                item.tell("unit", "{} {}.".format(shown(document_id), (
                     "n'a aucun article reconnu ; voyez ses titres" if document.structure else
                     "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité")))
         if "id" in item:
-            variants.append(Variant(item["id"], unit, parameters, item.get("question_filters", True)))
+            parameters = {name: own.get(name, unit.defaults.get(name)) for name in members_of(unit.shape)}
+            variants.append(Variant(item["id"], item["unit"], parameters, item.get("question_filters", True)))
     return tuple(variants) or VARIANTS
-
-
-Column = record("Column", "values kinds undated", """
-    What the metadata hold under a key: values in order, their kinds, the first text that is no ISO date.""")
 
 
 ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 
 
+@lru_cache(None)  # the documents' values are looked at for each question
 def is_undated(value: Any) -> bool:
     """Whether a value is a text that no ISO date is."""
     return isinstance(value, str) and not ISO_DATE.fullmatch(value)
 
 
-def all_owners(documents: Documents) -> List[Any]:
-    """All that filters judge: the sections, and the documents that have none."""
-    return [owner for document in documents.values() if document for owner in owners_of(document)]
-
-
-def present_values(column: Column) -> str:
-    """The first dozen values of a key, for the sentence that refuses another."""
-    return some(dict.fromkeys(map(shown, column.values)), 12)
-
-
-def read_columns(owners: Iterable[Any]) -> Dict[str, Column]:
-    """The metadata of all owners, by key."""
-    values: Dict[str, List[Any]] = {}
+def read_columns(owners: list) -> dict:
+    """{key: {(kind, value): None}}: the distinct values that the metadata of all owners hold, in order."""
+    columns = {}
     for owner in owners:
         for key, found in owner.metadata.items():
-            values.setdefault(key, []).extend(values_of(found))
-    return {key: Column(found, set(map(kind_of, found)), next(filter(is_undated, found), None))
-            for key, found in values.items()}
+            columns.setdefault(key, {}).update(((kind_of(value), value), None) for value in values_of(found))
+    return columns
 
 
-def read_filters(given: Tree, place: str, columns: Columns,
-                 faults: Faults) -> Tree:
-    """The sound conditions of a filter; keys that no metadata have, comparisons of unlike things, are told.
+def present_values(column: Tree) -> str:
+    """The first dozen values of a key, for the sentence that refuses another."""
+    return some((shown(value) for _, value in column), 12)
+
+
+def read_filters(owner: Found, columns: Columns) -> Tree:
+    """The sound filters of a case or a question; unknown keys, comparisons of unlike things, are told.
 
     columns is None when some metadata could not be read: nothing is then said of them.
     """
-    filters = {}
+    given, filters = owner.get("filters", {}), {}
     for key, wanted in given.items():
-        where = f"{place}.{key}"
-        if isinstance(wanted, dict) and wanted != sound_members(wanted, SHAPES["operators"], where, faults):
+        if isinstance(wanted, dict) and wanted != sound(wanted, "operators", given.at(key), owner.faults):
             continue
         problem = find_unlike(wanted, columns[key]) if columns and key in columns else ""
         if wanted == {}:
-            faults.add(where, "condition vide ; donnez « gte », « lte » ou « in ».")
+            given.tell(key, "condition vide ; donnez « gte », « lte » ou « in ».")
         elif columns is None:
             continue
         elif key not in columns:
-            faults.add(where, "aucun document n'a cette clé parmi ses métadonnées.", key, columns)
+            given.tell(key, "aucun document n'a cette clé parmi ses métadonnées.", key, columns)
         elif problem:
-            faults.add(where, problem)
+            given.tell(key, problem)
         else:
             filters[key] = wanted
     return filters
 
 
-def find_unlike(wanted: Any, column: Column) -> str:
+def find_unlike(wanted: Any, column: dict) -> str:
     """What makes a condition meaningless beside the values of its key, in French; empty when it is sound."""
-    bounds = [wanted[name] for name in ("gte", "lte") if name in wanted] if isinstance(wanted, dict) else []
-    for value in bounds + values_of(wanted.get("in")) if isinstance(wanted, dict) else values_of(wanted):
-        if kind_of(value) not in column.kinds:
-            return "{} est un {}, les documents ont : {}. Donnez une valeur de même nature.".format(
-                shown(value), kind_of(value), present_values(column))
-    undated = next(filter(is_undated, bounds), None)
-    if bounds and (undated or column.undated):
+    operators = wanted if isinstance(wanted, dict) else {"in": values_of(wanted)}
+    bounds = [operators[name] for name in ("gte", "lte") if name in operators]
+    for value in bounds + operators.get("in", []):
+        if kind_of(value) not in (kind for kind, _ in column):
+            return (f"{shown(value)} est un {kind_of(value)}, les documents ont : {present_values(column)}. "
+                    "Donnez une valeur de même nature.")
+    ordered = bounds + [value for _, value in column] if bounds else []
+    undated = next(filter(is_undated, ordered), None)
+    if undated is not None:
         return "{}{} n'est pas une date ISO (2024-01-31) ; sans elle, l'ordre n'a pas de sens.".format(
-            shown(undated or column.undated), "" if undated else ", dans les documents,")
-    if len(bounds) == 2 and kind_of(bounds[0]) != kind_of(bounds[1]):
+            shown(undated), "" if undated in bounds else ", dans les documents,")
+    if len(set(map(kind_of, bounds))) == 2:
         return "« gte » et « lte » sont de natures différentes : rien ne peut convenir."
-    if len(bounds) == 2 and bounds[0] > bounds[1]:
-        return "« gte » dépasse « lte » : rien ne peut convenir."
-    return ""
+    return "« gte » dépasse « lte » : rien ne peut convenir." if bounds[1:] and bounds[0] > bounds[1] else ""
 
 
-def read_documents(case: Found, read: Callable[[str], bytes], faults: Faults) -> Documents:
+def read_documents(case: Found, read: Callable) -> Documents:
     """Documents by id; None stands for one whose text is not sound, so that its facts are not accused."""
-    documents: Documents = {}
-    if case.get("documents") == []:
-        faults.add("documents", "liste vide ; donnez au moins un document.")
+    documents = {}
     for item in case.get("documents", ()):
-        given = [name for name in ("text", "file", "sections") if name in item.given]
-        document = None
-        if len(given) != 1:
-            faults.add(item.place, "il faut « text », « file » ou « sections », l'un des trois et un seul.")
-        elif given == ["sections"]:
-            document = join_sections(item, faults)
-        else:
-            document = read_text(item, read, faults)
+        document = read_document(item, read)
         if "id" in item:
             documents[item["id"]] = None if item["id"] in documents else document
     return documents
 
 
-def make_document(name: str, title: str, text: str, metadata: Tree,
-                  sections: Sequence[Section] = (), label: str = "") -> Document:
+def read_document(item: Found, read: Callable) -> Optional[Document]:
+    """A document, with the sections that it gives or that its structure has; None when it is not sound."""
+    given = {"text", "file", "sections"} & item.given
+    if len(given) != 1:
+        item.tell(None, "il faut « text », « file » ou « sections », l'un des trois et un seul.")
+        return None
+    found = join_sections(item) if "sections" in given else read_text(item, read)
+    if not found:
+        return None
+    text, title, header, sections = found
+    title = item.get("title") or title
+    label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
+    metadata = {**header, **item.others}
+    sections = [section._replace(metadata={**metadata, **section.metadata}) for section in sections]
+    return make_document(item.get("id", ""), title, text, metadata, sections, label)._replace(
+        file=item.get("file", ""), structure=item.get("structure", ""))
+
+
+def make_document(name: str, title: str, text: str, metadata: Tree, sections: Sequence[Section] = (),
+                  label: str = "") -> Document:
     """A document (name is its id) with the characters at which its words begin and end."""
     starts, ends = array("I"), array("I")
     for match in WORD.finditer(text):
@@ -1907,118 +1930,93 @@ def make_document(name: str, title: str, text: str, metadata: Tree,
     return Document(name, title, text, metadata, starts, ends, tuple(sections), label or title)
 
 
-def join_sections(item: Found, faults: Faults) -> Optional[Document]:
-    """A document given as sections: their texts joined by a blank line; None when one is not sound."""
+def read_text(item: Found, read: Callable) -> Optional[tuple]:
+    """(text, title, metadata, sections) of a document given as `text` or `file`; None when not sound."""
+    where, text, structure = item.at("text"), item.get("text", ""), item.get("structure")
+    try:
+        if "file" in item:
+            where = f"{item.place}.file ({item['file']})"
+            text = decode(read(item["file"]))
+            check_characters(text, where, item.faults)
+            if not text.strip():
+                raise AtelierError("document vide ; donnez-lui un texte.")
+        if text and structure and structure in STRUCTURES:
+            return (text, *STRUCTURES[structure](text))
+    except AtelierError as error:
+        item.faults.extend(where, error)
+        return None
+    if text and structure:
+        item.tell("structure", f"structure {shown(structure)} inconnue.", structure, STRUCTURES)
+    return None if structure or not text else (text, "", {}, ())
+
+
+def join_sections(item: Found) -> Optional[tuple]:
+    """The same of one given as sections, which a blank line joins."""
     if "structure" in item:
-        faults.add(item.place + ".structure", "sans objet avec « sections » ; ôtez-la.")
-    if item.get("sections") == []:
-        faults.add(item.place + ".sections", "liste vide ; donnez au moins une section.")
-    metadata, parts, start = other_members(item, "document"), item.get("sections", ()), 0
+        item.tell("structure", "sans objet avec « sections » ; ôtez-la.")
+    parts, sections, start = item.get("sections", ()), [], 0
     if not parts or not all("text" in part for part in parts):
         return None
-    sections = []
     for part in parts:
-        own = {**metadata, **other_members(part, "section")}
-        sections.append(Section(part.get("title", ""), own, start, start + len(part["text"]), ()))
-        start += len(part["text"]) + 2
-    text = "\n\n".join(part["text"] for part in parts)
-    return make_document(item.get("id", ""), item.get("title", ""), text, metadata, sections)
+        end = start + len(part["text"])
+        sections.append(Section(part.get("title", ""), part.others, start, end, ()))
+        start = end + 2
+    return "\n\n".join(part["text"] for part in parts), "", {}, sections
 
 
-def read_text(item: Found, read: Callable[[str], bytes], faults: Faults) -> Optional[Document]:
-    """A document given as `text` or `file`, with the sections of its structure; None when it is not sound."""
-    where, text, structure = item.place + ".text", item.get("text", ""), item.get("structure")
-    if "file" in item:
-        where = f"{item.place}.file ({item['file']})"
-        try:
-            text = decode(read(item["file"]))
-        except AtelierError as error:
-            faults.extend(where, error)
-            return None
-        check_characters(text, where, faults)
-        if not text.strip():
-            faults.add(where, "document vide ; donnez-lui un texte.")
-    if not text.strip():
-        return None
-    if structure and structure not in STRUCTURES:
-        faults.add(item.place + ".structure", f"structure {shown(structure)} inconnue.", structure,
-                   STRUCTURES)
-        return None
-    try:
-        found, header, sections = STRUCTURES[structure](text) if structure else ("", {}, [])
-    except AtelierError as error:
-        faults.extend(where, error)
-        return None
-    title = item.get("title") or found
-    label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
-    metadata = {**header, **other_members(item, "document")}
-    document = make_document(item.get("id", ""), title, text, metadata,
-                             [section._replace(metadata=metadata) for section in sections], label)
-    return document._replace(file=item.get("file", ""), structure=structure or "")
-
-
-def read_facts(case: Found, documents: Documents, faults: Faults) -> Dict[str, Optional[Fact]]:
+def read_facts(case: Found, documents: Documents) -> dict:
     """Facts by id; None stands for one whose quotes could not all be located."""
-    facts: Dict[str, Optional[Fact]] = {}
-    texts = FoldedTexts(documents)
+    facts, texts = {}, FoldedTexts(documents)
     for item in case.get("facts", ()):
         several = "any_of" in item.given
         if several and {"document", "quote", "start", "start_char"} & item.given:
-            faults.add(item.place, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
-        if item.get("any_of") == []:
-            faults.add(item.place + ".any_of", "liste vide ; donnez au moins une citation.")
+            item.tell(None, "« any_of » remplace « document », « quote » et « start » ; ôtez-les.")
         for name in () if several else ("document", "quote"):
             if name not in item.given:
-                faults.add(item.place, f"la clé {shown(name)} manque ; ajoutez-la.")
-        parts = item.get("any_of", ()) if several else [item]
-        quotes = [read_quote(part, documents, texts, faults) for part in parts]
+                item.tell(None, f"la clé {shown(name)} manque ; ajoutez-la.")
+        quotes = [read_quote(part, texts) for part in (item.get("any_of", ()) if several else [item])]
         if "id" in item:
-            sound_fact = bool(quotes) and all(quotes) and item["id"] not in facts
-            facts[item["id"]] = Fact(item["id"], tuple(quotes), several) if sound_fact else None
+            located = quotes and all(quotes) and item["id"] not in facts
+            facts[item["id"]] = Fact(item["id"], tuple(quotes), several) if located else None
     return facts
 
 
-def read_quote(item: Found, documents: Documents, texts: FoldedTexts,
-               faults: Faults) -> Optional[Quote]:
+def read_quote(item: Found, texts: FoldedTexts) -> Optional[Quote]:
     """A quote with its one place in its document; None, and a fault, when it has none."""
-    name, quote = item.get("document"), item.get("quote")
+    name, quote, documents = item.get("document"), item.get("quote"), texts.documents
     if name is not None and documents and name not in documents:
-        faults.add(item.place + ".document", f"document {shown(name)} inconnu.", name, documents)
-    elif {"start", "start_char"} <= set(item):
-        faults.add(item.place, "« start » compte des mots, « start_char » des caractères ; "
-                               "gardez l'un des deux.")
-    elif quote and documents.get(name) and {"start", "start_char"} & item.given <= set(item):
+        item.tell("document", f"document {shown(name)} inconnu.", name, documents)
+    elif {"start", "start_char"} <= item.keys():
+        item.tell(None, "« start » compte des mots, « start_char » des caractères ; gardez l'un des deux.")
+    elif quote and documents.get(name) and {"start", "start_char"} & item.given <= item.keys():
         try:
             place = choose_place(quote, item.get("start"), name, texts, item.get("start_char"))
             return Quote(quote, Span(name, *place))
         except AtelierError as error:
-            faults.add(item.place + ".quote", f"{shown(quote)} {error}")
+            item.tell("quote", f"{shown(quote)} {error}")
     return None
 
 
-def read_questions(case: Found, facts: Mapping[str, Optional[Fact]], columns: Columns,
-                   faults: Faults) -> Tuple[Question, ...]:
+def read_questions(case: Found, facts: dict, columns: Columns) -> Sequence[Question]:
     """The questions of a case; what they require must be known, and agree with their being answerable."""
     questions = []
     for item in case.get("questions", ()):
         required, answerable = item.get("required_facts", []), item.get("answerable", True)
-        times = Counter(required)
         for number, name in enumerate(required):
-            where = f"{item.place}.required_facts[{number}]"
             if "facts" in case and name not in facts:
-                faults.add(where, f"fait {shown(name)} inconnu.", name, facts)
-            elif times[name] > 1 and name in required[:number]:
-                faults.add(where, f"fait {shown(name)} exigé deux fois ; ôtez-en un.")
-        if any(name in item.given and name not in item for name in ("answerable", "required_facts")):
+                item.tell(f"required_facts[{number}]", f"fait {shown(name)} inconnu.", name, facts)
+            elif name in required[:number]:
+                item.tell(f"required_facts[{number}]", f"fait {shown(name)} exigé deux fois ; ôtez-en un.")
+        if {"answerable", "required_facts"} & item.given - item.keys():
             pass  # a type is wrong: what it means is unknown
         elif answerable and not required:
-            faults.add(item.place, "question sans fait exigé ; listez-les dans « required_facts », "
-                                   "ou écrivez \"answerable\": false.")
+            item.tell(None, "question sans fait exigé ; listez-les dans « required_facts », "
+                          "ou écrivez \"answerable\": false.")
         elif required and not answerable:
-            faults.add(item.place, "question déclarée sans réponse, mais qui exige des faits ; "
-                                   "ôtez les faits ou « answerable ».")
-        filters = read_filters(item.get("filters", {}), item.place + ".filters", columns, faults)
-        if {"id", "text"} <= set(item):
+            item.tell(None, "question déclarée sans réponse, mais qui exige des faits ; "
+                          "ôtez les faits ou « answerable ».")
+        filters = read_filters(item, columns)
+        if {"id", "text"} <= item.keys():
             questions.append(Question(item["id"], item["text"], answerable, tuple(required), filters,
                                       item.get("per_document"), item.get("set")))
     return tuple(questions)
@@ -2190,17 +2188,19 @@ def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
     return f"n'est pas dans {shown(name)}. {explain_absence(quote, texts[name])}"
 
 
-# --- 12. Structures: contracts and Markdown to sections -------------------------------------------
+# --- 14. Structures: contracts and Markdown to sections -------------------------------------------
 
-# A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file) tells
-# what is missing.
+# A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file)
+# tells what is missing.  It reads lines that are not blank as (first character, the title that it is or None,
+# whether a piece of a section may begin there).
 
 DASHES = "‐‑‒–—―−-"
 ARTICLE = re.compile(r"""(?ix) (?: (?: article | annexe ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )?
-    (?P<number> \d+ (?: [.‑‐-] \d+ )* (?: er | ère )? | premi(?: er | ère ) | unique | [ivxlcdm]+
-              | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
+    (?: (?P<number> \d+ ) (?: [.‑‐-] \d+ )* (?: er | ère )? | (?P<first> premi ) (?: er | ère ) | unique
+        | [ivxlcdm]+ | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
     (?: \s (?: bis | ter | quater | quinquies ) )? (?: \s? \.? \s? [:{}] .* | \s? \.? )""".format(DASHES))
-CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
+CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+"
+                    r"(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
 HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
 ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t](.*))?")
 FENCE = re.compile(r" {0,3}(```+|~~~+)")
@@ -2209,9 +2209,9 @@ FENCE = re.compile(r" {0,3}(```+|~~~+)")
 def lines_of(text: str) -> Iterator[Tuple[int, str]]:
     """(first character, text without its line end) of each line."""
     start = 0
-    for line in text.splitlines(keepends=True):
-        yield start, line.rstrip("\r\n\x0b\x0c\x85\u2028\u2029")
-        start += len(line)
+    for whole, line in zip(text.splitlines(keepends=True), text.splitlines()):
+        yield start, line
+        start += len(whole)
 
 
 def make_key(label: str) -> str:
@@ -2221,79 +2221,63 @@ def make_key(label: str) -> str:
 
 
 def parse_contract(text: str) -> Tuple[str, Tree, List[Section]]:
-    """A first line that is the title, `Clé : valeur` lines, a blank line, then articles and their numbered clauses."""
+    """A title on the first line, `Clé : valeur` lines, a blank line, articles and their numbered clauses."""
     lines = list(lines_of(text))
-    first = next(number for number, (_, line) in enumerate(lines) if line.strip())
-    last = next((number for number in range(first + 1, len(lines)) if not lines[number][1].strip()), len(lines))
-    metadata = parse_header([line for _, line in lines], first + 1, last)
-    return " ".join(lines[first][1].split()), metadata, make_sections(text, mark_articles(lines[last:]))
+    filled = [bool(line.strip()) for _, line in lines] + [False]
+    first = filled.index(True)
+    last = filled.index(False, first)
+    metadata = parse_header(text.splitlines(), first + 1, last)
+    return " ".join(lines[first][1].split()), metadata, make_sections(text, read_articles(lines[last:]))
 
 
-def parse_header(lines: Sequence[str], first: int, last: int) -> Tree:
-    """The metadata that the lines first to last - 1 of a contract give; AtelierError tells those that do not."""
-    metadata: Tree = {}
-    problems, odd = [], set()
+def parse_header(lines: Sequence[str], first: int, last: int) -> dict:
+    """The metadata that lines first to last - 1 of a contract give."""
+    metadata, wanted, problems = {}, {}, []
     for number in range(first, last):
         label, _, value = (part.strip() for part in lines[number].partition(":"))
         if not (label and value):
-            odd.add(number)
-            problems.append("ligne {} : « Clé : valeur » attendue dans l'en-tête ; trouvé : {}.".format(
-                number + 1, shown(lines[number])))
+            wanted[number] = "Clé : valeur"
         elif make_key(label) in metadata:
-            problems.append("ligne {} : la clé {} est donnée deux fois dans l'en-tête ; gardez-en une.".format(
-                number + 1, shown(label)))
+            problems.append((number, f"la clé {shown(label)} est donnée deux fois dans l'en-tête ; "
+                                     "gardez-en une."))
         else:
             metadata[make_key(label)] = value
     for number, label in enumerate(HEADER_KEYS, first):
-        if make_key(label) not in metadata and number not in odd:
-            problems.append("ligne {} : « {} : … » attendue dans l'en-tête ; trouvé : {}.".format(
-                number + 1, label, shown(lines[number]) if number < len(lines) else "la fin du texte"))
+        if make_key(label) not in metadata:
+            wanted.setdefault(number, label + " : …")
+    for number, line in wanted.items():
+        found = shown(lines[number]) if number < len(lines) else "la fin du texte"
+        problems.append((number, f"« {line} » attendue dans l'en-tête ; trouvé : {found}."))
     if problems:
-        raise AtelierError(*problems)
+        raise AtelierError(*(f"ligne {number + 1} : {problem}" for number, problem in sorted(problems)))
     metadata["parties"] = metadata["parties"].split(" ; ")
     return metadata
 
 
-def mark_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[Tuple[int, Optional[str]]]:
-    """(character, title) where a section begins, (character, None) where a clause does.
-
-    A heading keeps what follows it, and a clause bears its article's number.
-    """
-    number, fresh, begun = None, False, False
+def read_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[tuple]:
+    """The lines of articles; a heading keeps what follows it, a clause that is a piece bears its number."""
+    number = None
     for start, line in lines:
         title = " ".join(line.split())
         heading, clause = ARTICLE.fullmatch(title), CLAUSE.match(line)
         if heading:
-            digits, ordinal = re.match(r"\d+", heading.group("number")), heading.group("number").lower()
-            number = digits.group() if digits else "1" if ordinal.startswith("premi") else None
-            yield start, title
-        elif title and not begun:
-            yield start, ""
-        elif clause and not fresh and number in (None, clause.group(1)):
-            yield start, None
+            number = "1" if heading.group("first") else heading.group("number")
         if title:
-            fresh, begun = bool(heading), True
+            yield start, title if heading else None, bool(clause) and number in (None, clause.group(1))
 
 
 def parse_markdown(text: str) -> Tuple[str, Tree, List[Section]]:
-    """ATX headings, outside code fences, begin sections; blank lines, outside them too, separate paragraphs."""
-    return "", {}, make_sections(text, mark_headings(text))
+    """ATX headings begin sections, blank lines separate paragraphs, neither in code fences."""
+    return "", {}, make_sections(text, read_paragraphs(text))
 
 
-def mark_headings(text: str) -> Iterator[Tuple[int, Optional[str]]]:
-    """As mark_articles, for paragraphs."""
-    fence, fresh, begun, blank = "", False, False, False
+def read_paragraphs(text: str) -> Iterator[tuple]:
+    """The lines of paragraphs."""
+    fence, blank = "", False
     for start, line in lines_of(text):
-        opening = FENCE.match(line)
-        heading = None if fence else ATX_HEADING.fullmatch(line)
-        if heading:
-            yield start, atx_title(heading.group(1) or "")
-        elif line.strip() and not begun:
-            yield start, ""
-        elif line.strip() and blank and not fence and not fresh:
-            yield start, None
+        opening, heading = FENCE.match(line), None if fence else ATX_HEADING.fullmatch(line)
         if line.strip():
-            fresh, begun = bool(heading), True
+            yield start, atx_title(heading.group(1) or "") if heading else None, blank and not fence
         blank = not line.strip()
         if opening and not fence:
             fence = opening.group(1)
@@ -2308,10 +2292,15 @@ def atx_title(content: str) -> str:
     return " ".join((content if closed and not closed[-1].isspace() else closed).split())
 
 
-def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List[Section]:
-    """Sections, from the characters where they (with a title) and their next pieces (with None) begin."""
-    sections: List[Section] = []
-    marks = list(marks)
+def make_sections(text: str, lines: Iterable[tuple]) -> List[Section]:
+    """The sections that the lines of a text make; their pieces hold no blank at either end."""
+    marks, fresh, sections = [], False, []  # where sections begin (with their titles) and pieces (with None)
+    for start, title, begins in lines:
+        if title is not None or not marks:
+            marks.append((start, title or ""))
+        elif begins and not fresh:
+            marks.append((start, None))
+        fresh = title is not None
     for (start, title), (end, _) in zip(marks, marks[1:] + [(len(text), None)]):
         start, end = end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())
         if title is not None:
@@ -2323,36 +2312,7 @@ def make_sections(text: str, marks: Iterable[Tuple[int, Optional[str]]]) -> List
 STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 
 
-# --- 13. Explanations: what is wrong with a value, a JSON text, a quote, positions, a file --------
-
-def shown(value: Any) -> str:
-    """A value as a sentence quotes it: on one line, at most 80 characters."""
-    if isinstance(value, str):
-        return f"« {clip(reveal(value))} »" if value.strip() else "un texte vide"
-    if isinstance(value, Unreadable):
-        return "une valeur illisible"
-    if isinstance(value, dict) or isinstance(value, list) and any(
-            isinstance(item, (dict, list, Unreadable)) for item in value):
-        return "un objet" if isinstance(value, dict) else "une liste"
-    return clip(json.dumps(value, ensure_ascii=False))
-
-
-def some(names: Iterable[str], most: int = 5) -> str:
-    """`a, b, c, d, e, …`: the first names of a list."""
-    first = list(islice(names, most + 1))
-    return ", ".join(first[:most]) + (", …" if len(first) > most else "")
-
-
-def suggestion(value: str, known: Iterable[str]) -> str:
-    """The mend of an unknown name: the nearest known one, else the list of those that are known."""
-    from difflib import get_close_matches
-    names, pairs = list(known), set(zip(value, value[1:]))
-    alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # the rest is slow
-    near = get_close_matches(value, alike, 1)
-    if near:
-        return f"Vouliez-vous dire {shown(near[0])} ?"
-    return f"Possibles : {some(names, 12)}." if names else "Rien n'est admis ici."
-
+# --- 15. Explanations: what is wrong with a value, a JSON text, a quote, positions, a file --------
 
 JSON_MESSAGES = (  # the beginnings of the standard parser's messages
     ("Expecting property name", "un nom de clé entre guillemets droits est attendu"),
@@ -2629,9 +2589,10 @@ def os_problem(error: OSError) -> str:
     return OS_PROBLEMS.get(code, f"erreur système {code}")
 
 
-# --- 14. Why, and how much: where a lost proof stands, what would be enough -----------------------
+# --- 16. Why, and how much: where a lost proof stands, what would be enough -----------------------
 
 SHARED_LETTERS = 4  # the least that two near forms begin with
+LETTER_RUN = re.compile(r"[^\W_]+")
 
 
 def study(case: Case, outcome: Outcome) -> Outcome:
@@ -2651,9 +2612,7 @@ def explain_loss(case: Case, outcome: Outcome, attempt: Attempt) -> Tree:
     twins = same_words_in(case.documents, attempt.quote, outcome.spans)
     if twins:
         loss["same_words_in"] = twins
-    if {"passage", "pieces"} & loss.keys():
-        loss["places"] = find_places(case, outcome.sent, loss)
-    return loss
+    return {**loss, "places": find_places(case, outcome.sent, loss)}
 
 
 def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> List[str]:
@@ -2711,7 +2670,7 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
         best, share = "", 0.6
         at = folded_text.find(folded[:SHARED_LETTERS]) if len(folded) >= SHARED_LETTERS else -1
         while at >= 0:
-            word = TERM.match(folded_text, at).group()
+            word = LETTER_RUN.match(folded_text, at).group()
             shared = len(os.path.commonprefix([folded, word])) / max(len(folded), len(word))
             if shared >= share and not (at and folded_text[at - 1].isalnum()):
                 best, share = best if best and shared == share else written[at:at + len(word)], shared
@@ -2875,7 +2834,7 @@ def tell_needed(needed: Tree) -> str:
     return "à ce découpage, " + ("rien ne suffirait, ni budget ni profondeur" if "deeper" in needed else "on ne sait")
 
 
-# --- 15. Warnings: what does not stop a run but spoils its reading --------------------------------
+# --- 17. Warnings: what does not stop a run but spoils its reading --------------------------------
 
 # A check is a function (Case, the variants' parts of the report) -> Iterator[str]: a sentence a warning.
 
@@ -2889,12 +2848,11 @@ def idle_facts(case, variants):
 def invisible_characters(case, variants):
     for kind, holders in (("document", case.documents.values()), ("question", case.questions)):
         for holder in holders:
-            found = re.findall(f"[{''.join(INVISIBLE)}]", holder.text)
-            for character in dict.fromkeys(found):
-                at = len((holder.text[:holder.text.index(character)] + "x").split()) - 1
-                yield ("{} {} : {} (U+{:04X}, {} fois, d'abord au mot {}) ; la recherche y coupe le mot en "
-                       "deux, ôtez ce caractère.").format(kind, shown(holder.id), INVISIBLE[character],
-                                                          ord(character), found.count(character), at)
+            found = Counter(re.findall(f"[{''.join(INVISIBLE)}]", holder.text))
+            for sign, times in found.items():
+                word = len((holder.text.split(sign)[0] + "x").split()) - 1
+                yield (f"{kind} {shown(holder.id)} : {INVISIBLE[sign]} (U+{ord(sign):04X}, {times} fois, "
+                       f"d'abord au mot {word}) ; la recherche y coupe le mot en deux, ôtez ce caractère.")
 
 
 # What a reader may take for a heading.
@@ -2907,24 +2865,22 @@ def doubtful_headings(case, variants):
     for document in case.documents.values():
         if document.structure != "contract":
             continue
-        name = shown(document.id)
+        name = "document " + shown(document.id)
         if not any(section.title for section in document.sections):
-            yield f"document {name} : aucun article reconnu dans ce contrat ; {remedy}"
+            yield f"{name} : aucun article reconnu dans ce contrat ; {remedy}"
         for number, (_, line) in enumerate(lines_of(document.text), 1):
             if ALMOST_ARTICLE.fullmatch(clip(line)) and not ARTICLE.fullmatch(" ".join(line.split())):
-                yield "document {}, ligne {} : {} n'est pas lu comme un titre ; {}".format(
-                    name, number, shown(line), remedy)
+                yield f"{name}, ligne {number} : {shown(line)} n'est pas lu comme un titre ; {remedy}"
 
 
 def contexts_beyond_hits(case, variants):
-    """Engines whose context holds words that their hits do not."""
-    for variant in variants:
-        for question in variant["questions"] if variant["chunking"] is None else ():
-            hits, sent = ([Span(part["document"], part["start"], part["end"]) for part in question[key] or ()]
-                          for key in ("hits_before_budget", "context"))
-            if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
-                yield "moteur {}, question {} : le contexte a des mots que « hits » n'a pas.".format(
-                    shown(variant["id"]), shown(question["id"]))
+    engines = [variant for variant in variants if variant["chunking"] is None]
+    for engine, question in ((engine, question) for engine in engines for question in engine["questions"]):
+        hits, sent = ([Span(part["document"], part["start"], part["end"]) for part in question[key] or ()]
+                      for key in ("hits_before_budget", "context"))
+        if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
+            yield (f"moteur {shown(engine['id'])}, question {shown(question['id'])} : "
+                   "le contexte a des mots que « hits » n'a pas.")
 
 
 def questions_without_terms(case, variants):
@@ -2963,16 +2919,16 @@ def question_filters(case, variants):
 
 def idle_variants(case, variants):
     """Variants that cut the same passages, and overlaps without effect."""
-    alike: Dict[str, List[str]] = {}
+    alike = {}
     for variant in variants:
-        passages = variant["passages"]
+        passages, name = variant["passages"], variant["id"]
         if passages is None:
             continue  # another engine
         cutting = json.dumps([passages, variant["summary"]["words_indexed"], variant["question_filters"]])
-        alike.setdefault(cutting, []).append(variant["id"])
-        if variant["chunking"].get("overlap") and all(len(intervals) == 1 for intervals in passages.values()):
-            yield ("variante {} : le recouvrement n'a aucun effet, chaque document tient en un passage."
-                   ).format(shown(variant["id"]))
+        alike.setdefault(cutting, []).append(name)
+        if variant["chunking"].get("overlap") and all(len(spans) == 1 for spans in passages.values()):
+            yield (f"variante {shown(name)} : le recouvrement n'a aucun effet, "
+                   "chaque document tient en un passage.")
     for names in alike.values():
         if len(names) > 1:
             yield f"variantes {', '.join(names)} : mêmes passages ; les comparer n'apprend rien."
@@ -2987,51 +2943,49 @@ def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
     return [sentence for check in CHECKS for sentence in check(case, variants)]
 
 
-# --- 16. Comparisons: variants with each other, and with an earlier report ------------------------
+# --- 18. Comparisons: variants with each other, and with an earlier report ------------------------
 
 SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
+CHANGES = (("gained", "+", "preuve gagnée"), ("lost", "-", "perdue"), ("changed", "~", "étape changée"))
 
 
 def compare_all(variants: Sequence[Tree]) -> List[Tree]:
-    """Each pair of variants or engines."""
-    return [compare_variants(*pair) for pair in combinations(variants, 2)]
-
-
-def compare_variants(one: Tree, other: Tree) -> Tree:
-    """Complete contexts of one against incomplete ones of the other, over the answerable questions of both.
-
-    p is the exact two-sided sign test: min(1, 2 P(X <= the smaller)), X binomial over wins + losses, 1 when
-    all tie.
-    """
-    theirs = {question["id"]: question["all_required_covered"] for question in other["questions"]}
-    pairs = [(question["all_required_covered"], theirs[question["id"]]) for question in one["questions"]
-             if question["all_required_covered"] is not None and theirs.get(question["id"]) is not None]
-    wins, losses = pairs.count((True, False)), pairs.count((False, True))
-    return {"variants": [one["id"], other["id"]], "wins": wins, "losses": losses,
-            "ties": len(pairs) - wins - losses, "p": sign_test(wins, losses)}
+    """Each pair of variants or engines: complete contexts of one against incomplete ones of the other."""
+    complete = {variant["id"]: [question["all_required_covered"] for question in variant["questions"]
+                                if question["all_required_covered"] is not None] for variant in variants}
+    comparisons = []
+    for one, other in combinations(complete, 2):
+        pairs = Counter(zip(complete[one], complete[other]))
+        wins, losses = pairs[True, False], pairs[False, True]
+        comparisons.append({"variants": [one, other], "wins": wins, "losses": losses,
+                            "ties": len(complete[one]) - wins - losses, "p": sign_test(wins, losses)})
+    return comparisons
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """Two-sided p, exact but for the last rounding."""
+    """Two-sided p, exact but for the last rounding: min(1, 2 P(X <= the smaller)), X binomial over both."""
     trials, ways, tail = wins + losses, 1, 0
     for successes in range(min(wins, losses) + 1):
         tail += ways
         ways = ways * (trials - successes) // (successes + 1)
-    return min(1.0, round(2 * tail / 2 ** trials, 9)) if trials else 1.0
+    return min(1.0, round(2 * tail / 2 ** trials, 9))
 
 
 def format_comparisons(comparisons: Sequence[Tree]) -> List[str]:
     """What the sign test tells apart, in words; it will often be nothing, and that is the right answer."""
     told = [pair for pair in comparisons if pair["p"] <= SIGNIFICANT]
     if not told:
-        return ["Test des signes : aucune paire de variantes n'est départagée (p >= {}).".format(
-            decimal(min(pair["p"] for pair in comparisons), 3)), ""]
-    lines = ["{} contre {} : {} à {}, p = {}".format(
-        *pair["variants"], pair["wins"], pair["losses"], decimal(pair["p"], 4))
-        for pair in told[:LISTED_LOSSES]]
+        least = decimal(min(pair["p"] for pair in comparisons), 3)
+        return [f"Test des signes : aucune paire de variantes n'est départagée (p >= {least}).", ""]
+    lines = ["Test des signes : seules ces paires sont départagées"]
+    for pair in told[:LISTED_LOSSES]:
+        one, other = pair["variants"]
+        p = f"p = {decimal(pair['p'], 4)}" if pair["p"] >= 0.0001 else "p < 0,0001"
+        score = f"{pair['wins']} à {pair['losses']}, {p}"
+        lines.append("  " + clip(f"{one} contre {other} : {score}", 78))
     if len(told) > LISTED_LOSSES:
-        lines.append(f"et {len(told) - LISTED_LOSSES} autres (dans le rapport)")
-    return ["Test des signes : seules ces paires sont départagées", *("  " + clip(line, 78) for line in lines), ""]
+        lines.append(f"  et {len(told) - LISTED_LOSSES} autres (dans le rapport)")
+    return lines + [""]
 
 
 def compare_reports(report: Tree, earlier: Tree) -> Tree:
@@ -3041,25 +2995,29 @@ def compare_reports(report: Tree, earlier: Tree) -> Tree:
     reports hard to compare, which is left out; where a document changed nothing is compared.
     """
     now, then = traits(report), traits(earlier)
-    comparable = now["document"] == then["document"]
-    same = {(kind, name) for kind in now for name in now[kind] if now[kind][name] == then[kind].get(name)}
-    before = {variant["id"]: fates(variant) for variant in earlier["variants"] if comparable}
-    variants = {}
-    for variant in report["variants"]:
-        if variant["id"] not in before:
+    altered = {kind: name_changes(kind, now[kind], then[kind]) for kind in now}
+    kinds = ("document", "réglage") if altered["document"] else altered
+    before = {} if altered["document"] else {variant["id"]: fates(variant) for variant in earlier["variants"]}
+    return {"sha256": earlier["case"]["sha256"],
+            "differences": [sentence for kind in kinds for sentence in altered[kind].values()],
+            "variants": {variant["id"]: compare_fates(fates(variant), before[variant["id"]], altered)
+                         for variant in report["variants"] if variant["id"] in before}}
+
+
+def compare_fates(now: Tree, then: Tree, altered: Tree) -> Tree:
+    """The changes of a variant, {kind: [change]}, in what is asked and required as it was."""
+    changes = {kind: [] for kind, _, _ in CHANGES}
+    for (question, fact), stage in now.items():
+        first = then.get((question, fact))
+        if question in altered["question"] or f"{question} / {fact}" in altered["fait exigé"]:
             continue
-        changes = variants[variant["id"]] = {"gained": [], "lost": [], "changed": []}
-        for key, stage in fates(variant).items():
-            first = before[variant["id"]].get(key)
-            if first != stage and {("question", key[0]), ("fait exigé", " / ".join(key))} <= same:
-                kind = "gained" if not stage else "changed" if first else "lost"
-                changes[kind].append([*key, *filter(None, [stage and first, stage])])
-    differences = [sentence for kind in now if comparable or kind in ("document", "réglage")
-                   for sentence in name_changes(kind, now[kind], then[kind])]
-    return {"sha256": earlier["case"]["sha256"], "differences": differences, "variants": variants}
+        if first != stage:
+            kind = "gained" if not stage else "changed" if first else "lost"
+            changes[kind].append([question, fact, *filter(None, [stage and first, stage])])
+    return changes
 
 
-def traits(report: Tree) -> Dict[str, Tree]:
+def traits(report: Tree) -> Tree:
     """What two reports must share for their facts to be compared: {kind, in French: {name: value}}."""
     questions = report["variants"][0]["questions"] if report["variants"] else []
     return {
@@ -3075,32 +3033,30 @@ def traits(report: Tree) -> Dict[str, Tree]:
     }
 
 
-def fates(variant: Tree) -> Dict[Tuple[str, str], Optional[str]]:
-    """{(question id, fact id): the stage that lost it} of a variant."""
+def fates(variant: Tree) -> Tree:
+    """{(question id, fact id): the stage that lost it, or None} of a variant."""
     return {(question["id"], fact["id"]): fact["loss"] and fact["loss"]["stage"]
             for question in variant["questions"] for fact in question["facts"]}
 
 
-def name_changes(kind: str, ours: Tree, theirs: Tree) -> List[str]:
-    """A French sentence for each name that one of two reports lacks, or that is not the same in both."""
+def name_changes(kind: str, ours: Tree, theirs: Tree) -> Tree:
+    """{name: a French sentence} for what one of two reports lacks, or that is not the same in both."""
     mark = "e" if kind in ("variante", "question") else ""
-    told = {name: "absent{} de la référence" for name in ours if name not in theirs}
-    told.update({name: "absent{} de ce rapport" for name in theirs if name not in ours})
-    told.update({name: "différent{}" for name in ours if name in theirs and ours[name] != theirs[name]})
-    return [f"{kind} {shown(name)} : {problem.format(mark)}" for name, problem in told.items()]
+    told = {name: f"absent{mark} de la référence" for name in ours if name not in theirs}
+    told.update({name: f"absent{mark} de ce rapport" for name in theirs if name not in ours})
+    told.update({name: f"différent{mark}" for name in ours if name in theirs and ours[name] != theirs[name]})
+    return {name: f"{kind} {shown(name)} : {problem}" for name, problem in told.items()}
 
 
 def format_baseline(baseline: Tree) -> str:
     """What changed since an earlier report, to print under the table."""
     lines = ["", "Depuis le rapport de référence"]
     lines += ["  attention : " + difference for difference in baseline["differences"]]
-    if not baseline["variants"]:
-        lines.append("  rien n'est comparé")
+    lines += [] if baseline["variants"] else ["  rien n'est comparé"]
     for name, changes in baseline["variants"].items():
-        counts = [counted(len(changes[kind]), noun) for kind, noun in (
-            ("gained", "preuve gagnée"), ("lost", "perdue"), ("changed", "étape changée"))]
-        lines.append("  " + clip(f"{name} : {', '.join(counts)}", 78))
-        for sign, kind in (("+", "gained"), ("-", "lost"), ("~", "changed")):
+        counts = ", ".join(counted(len(changes[kind]), noun) for kind, _, noun in CHANGES)
+        lines.append("  " + clip(f"{name} : {counts}", 78))
+        for kind, sign, _ in CHANGES:
             for question, fact, *stages in changes[kind]:
                 told = " : " * bool(stages) + ", puis ".join(STAGE[stage].label for stage in stages)
                 lines.append("    " + clip(f"{sign} {question} · {fact}{told}", 76))
@@ -3112,31 +3068,26 @@ def read_report(data: bytes, name: str) -> Found:
     faults = Faults(name)
     report = read_tree(data, "report", faults)
     if faults.told:
-        faults.told.clear()
-        faults.add("", "ce n'est pas un rapport d'Atelier, ou il est abîmé ; "
-                       "donnez un fichier écrit par --output.")
-        faults.check()
+        raise AtelierError(f"{name} : " * bool(name) + "ce n'est pas un rapport d'Atelier, ou il est abîmé ; "
+                           "donnez un fichier écrit par --output.")
     return report
 
 
-# --- 17. Engines: what others sent, to the same evaluator -----------------------------------------
+# --- 19. Engines: what others sent, to the same evaluator -----------------------------------------
 
-RECORDS = {  # where a tool's record has its text, document, first and last characters; a dot goes inside
-    "Atelier": ("text", "document", "start_char", "end_char"),
-    "LangChain": ("page_content", "metadata.source", "metadata.start_index", ""),
-    "LlamaIndex": ("text", "ref_doc_id", "start_char_idx", "end_char_idx"),
-    "LlamaIndex, to_dict": ("text", "relationships.1.node_id", "start_char_idx", "end_char_idx"),
-    "Haystack": ("content", "meta.source_id", "meta.split_idx_start", ""),
-    "Haystack, flat": ("content", "source_id", "split_idx_start", ""),
-    "Chonkie, semchunk": ("text", "document", "start_index", "end_index"),
+# Where Atelier, LangChain, LlamaIndex, Haystack, Chonkie and semchunk have these; a dot goes inside.
+FIELDS = {
+    "text": "text page_content content",
+    "document": "document metadata.source ref_doc_id relationships.1.node_id meta.source_id source_id",
+    "start": "start_char metadata.start_index start_char_idx meta.split_idx_start split_idx_start "
+             "start_index",
+    "end": "end_char end_char_idx end_index",
 }
 WRAPPERS = ("kwargs", "node")  # a record in a record: LangChain's to_json, LlamaIndex's nodes with a score
-QUESTION_NAMES, CONTEXT_NAMES = ("question", "user_input"), ("context", "retrieved_contexts")  # then ragas's
 BLANK = b"\xef\xbb\xbf \t\r\n\v\f"  # a BOM's bytes, and those of white space
 
-
-class Delivery(namedtuple("Delivery", "context hits")):
-    """What a file says that an engine sent, [(Passage, words kept)], and found, [Passage] or None."""
+Delivery = record("Delivery", "context hits", """
+    What a file says that an engine sent and found, [(Passage, words kept)] each; hits may be None.""")
 
 
 class Corpus:
@@ -3148,19 +3099,17 @@ class Corpus:
     def __init__(self, case: Case, cutting_of: Callable[[str], Cutting]):
         self.case, self.cutting_of, self.texts = case, cutting_of, FoldedTexts(case.documents)
         self.questions = {question.id: question for question in case.questions}
-        self.asked = by_name((question.text, name) for name, question in self.questions.items())
+        self.asked = by_name((question.text, question.id) for question in case.questions)
         self.files = by_name((document.file, document.id) for document in case.documents.values()
                              if document.file)
-        self.warnings: List[str] = []
-        self.explained = 0
+        self.warnings, self.explained = [], 0
 
     def explain(self, explanation: Callable[..., str], *values: Any) -> str:
         """What mends a fault; nothing for the faults beyond those that are shown."""
         self.explained += 1
         return explanation(*values) if self.explained <= LISTED_FAULTS else ""
 
-    def find(self, kind: str, unknown: str, name: Any, ids: Iterable[str],
-             others: Mapping[str, Sequence[str]] = {}) -> str:
+    def find(self, kind: str, unknown: str, name: Any, ids: Iterable[str], others: Tree = {}) -> str:
         """The id that a name stands for: an id, else another name, that of one thing alone."""
         text = str(name)
         found = [text] if text in ids else others.get(" ".join(text.split()), ())
@@ -3168,16 +3117,16 @@ class Corpus:
             mend = self.explain(suggestion, text, dict.fromkeys([*ids, *others]))
             raise AtelierError(f"{kind} {shown(name)} {unknown}. {mend}")
         if len(found) > 1:
-            raise AtelierError("{} est le nom commun de {} ; donnez l'identifiant.".format(
-                shown(name), " et ".join(map(shown, found))))
+            bearers = " et ".join(map(shown, found))
+            raise AtelierError(f"{shown(name)} est le nom commun de {bearers} ; donnez l'identifiant.")
         return found[0]
 
     def passage(self, name: Any) -> Passage:
         """`fixe_48_0/frais#0003`; where the ids of several variants fit, the longest is meant."""
         text, variants = str(name), [variant.id for variant in self.case.variants]
         if "/" not in text:
-            raise AtelierError("passage {} inconnu ; il s'écrit <variante>/<passage>, comme dans "
-                               "--export.".format(shown(name)))
+            raise AtelierError(
+                f"passage {shown(name)} inconnu ; il s'écrit <variante>/<passage>, comme dans --export.")
         fitting = [variant for variant in variants if text.startswith(variant + "/")]
         variant = max(fitting, key=len) if fitting else self.find(
             "variante", "inconnue", text.split("/")[0], variants)
@@ -3185,22 +3134,25 @@ class Corpus:
         return passages[self.find("passage", unknown, text[len(variant) + 1:], passages)]._replace(id=text)
 
 
-def by_name(pairs: Iterable[Tuple[str, str]]) -> Dict[str, List[str]]:
+def by_name(pairs: Iterable[Tuple[str, str]]) -> dict:
     """{name, white space folded: the ids of all that bear it}."""
-    names: Dict[str, List[str]] = {}
+    names = {}
     for name, bearer in pairs:
         names.setdefault(" ".join(name.split()), []).append(bearer)
     return names
 
 
-def look_up(record: Any, path: str) -> Any:
-    """The value at a dotted path; None when there is none."""
-    for name in path.split("."):
-        record = record.get(name) if isinstance(record, dict) else None
-    return record
+def look_up(record: Any, paths: str) -> Any:
+    """The first value that a record has at some dotted paths; None when there is none."""
+    for path in paths.split():
+        value = record
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is not None:
+            return value
 
 
-def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
+def read_passage(record: Any, corpus: Corpus) -> tuple:
     """(passage, words kept) of a record; AtelierError (a sentence without file) when it lies."""
     record = {"text": record} if isinstance(record, str) else record
     if not isinstance(record, dict):
@@ -3208,10 +3160,8 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
     for wrapper in WRAPPERS:
         if isinstance(record.get(wrapper), dict):
             record = {**record[wrapper], **record}
-    text, name, *limits = (
-        next((value for path in paths for value in [look_up(record, path)] if value is not None), None)
-        for paths in zip(*RECORDS.values()))
-    heading = record.get("heading") or ""
+    text, name, *limits = (look_up(record, paths) for paths in FIELDS.values())
+    heading, in_words = record.get("heading") or "", limits == [None, None]
     if text is not None and not (isinstance(text, str) and text.strip()):
         raise AtelierError(f"texte attendu, non vide ; trouvé : {shown(text)}.")
     if not isinstance(heading, str):
@@ -3221,11 +3171,10 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
         return passage, passage.words if text is None else count_prefix(text, passage, corpus)
     if name is None and text is None:
         raise AtelierError("ni « passage », ni « document », ni texte : d'où vient ce passage ?")
-    document = None if name is None else corpus.case.documents[
-        corpus.find("document", "inconnu", name, corpus.case.documents, corpus.files)]
-    in_words = limits == [None, None] and not {"start", "end"}.isdisjoint(record)
-    if in_words:
-        limits = [record.get("start"), record.get("end")]
+    documents = corpus.case.documents
+    document = None if name is None else documents[
+        corpus.find("document", "inconnu", name, documents, corpus.files)]
+    limits = [record.get("start"), record.get("end")] if in_words else limits
     if text is not None and (limits[0] in (None, -1) or limits == [0, 0]):  # unknown
         document, start, end = locate_text(text, document, corpus)
     elif document is None:
@@ -3238,34 +3187,35 @@ def read_passage(record: Any, corpus: Corpus) -> Tuple[Passage, int]:
 
 def count_prefix(text: str, passage: Passage, corpus: Corpus) -> int:
     """How many words of a passage a text keeps, which must be its first ones."""
-    words, whole = text.split(), text_of(corpus.case.documents, passage).split()
+    words, whole = (fold_text(part).split() for part in (text, text_of(corpus.case.documents, passage)))
     if words != whole[:len(words)]:
         raise AtelierError(f"ce texte n'est pas le début du passage {shown(passage.id)} : {shown(text)}.")
     return len(words)
 
 
 def check_limits(start: Any, end: Any, in_words: bool, document: Document, text: Optional[str],
-                 corpus: Corpus) -> Tuple[int, int]:
+                 corpus: Corpus) -> tuple:
     """The (start, end) characters that positions tell; AtelierError when they are not those of the text."""
     last = start + len(text) if end is None and text and not in_words and type(start) is int else end
     if not (type(start) is type(last) is int and 0 <= start < last):
-        raise AtelierError("positions {} à {} : deux entiers croissants sont attendus.".format(
-            shown(start), shown(last)))
+        raise AtelierError(
+            f"positions {shown(start)} à {shown(last)} : deux entiers croissants sont attendus.")
     length, unit = (len(document.starts), "mots") if in_words else (len(document.text), "caractères")
-    problem = f"positions {start} à {last} hors du document {shown(document.id)}, qui compte {length} {unit}."
+    place, name = f"positions {start} à {last}", shown(document.id)
+    problem = f"{place} hors du document {name}, qui compte {length} {unit}."
     if last <= length:
         limits = (document.starts[start], document.ends[last - 1]) if in_words else (start, last)
-        there = document.text[slice(*limits)]
-        if text is None or text.split() == there.split():
+        there = fold_text(document.text[slice(*limits)])
+        if text is None or fold_text(text) == there:
             return limits
-        problem = "le texte {} n'est pas celui des positions {} à {} de {} : {}.".format(
-            shown(text), start, last, shown(document.id), shown(there))
+        sent, there = shown_apart(fold_text(text), there) if there else (shown(text), shown(there))
+        problem = f"le texte {sent} n'est pas celui des {place} de {name} : {there}."
     if text and not in_words:
         problem += " " + corpus.explain(explain_positions, text, document.text, start, end)
     raise AtelierError(problem.rstrip())
 
 
-def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tuple[Document, int, int]:
+def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> tuple:
     """The one place of a text: (document, start, end); white space is folded, its edges may cut a word."""
     needle, places = fold_text(text), []
     for home in [document] if document else corpus.case.documents.values():
@@ -3283,8 +3233,7 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Tupl
     return (home, *characters_of(corpus.texts[home.id], home, first, first + len(needle)))
 
 
-def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
-                  taken: Iterable[str]) -> Dict[str, Deliveries]:
+def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus, taken: Iterable[str]) -> dict:
     """{engine: {question id: Delivery}} of a file given line by line: JSON lines, a JSON list, or a TREC run.
 
     taken: the names that no engine may bear.  Raises AtelierError with all the faults of the file.
@@ -3303,143 +3252,132 @@ def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus,
     sound_lines = not faults.told
     for engine, deliveries in engines.items():
         if engine in taken:
-            faults.add("", "le moteur {} porte le nom d'une variante ou d'un autre moteur ; "
-                           "donnez-lui-en un autre.".format(shown(engine)))
+            faults.add("", f"le moteur {shown(engine)} porte le nom d'une variante ou d'un autre moteur ; "
+                           "donnez-lui-en un autre.")
         absent = [shown(question.id) for question in corpus.case.questions
                   if question.answerable and question.id not in deliveries]
         if absent and sound_lines:
-            faults.add("", "moteur {} : aucune ligne pour {} ; ajoutez-la, fût-elle de contexte vide.".format(
-                shown(engine), some(absent)))
+            faults.add("", f"moteur {shown(engine)} : aucune ligne pour {some(absent)} ; "
+                           "ajoutez-la, fût-elle de contexte vide.")
     faults.check()
     return engines
 
 
-def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[Tuple[str, Any]]:
+def parse_lines(lines: Iterable[bytes], faults: Faults) -> Iterator[tuple]:
     """The (place, value) of each record of a file, one at a time; a TREC line is a tuple of columns."""
-    lines, head = iter(lines), []
+    lines, head, form = iter(lines), [], b""
     for line in lines:
         head.append(line)
-        if line.strip(BLANK):
+        form = line.lstrip(BLANK)
+        if form:
             break
-    form = head[-1].lstrip(BLANK)[:1] if head else b""
-    if form == b"[":
-        try:
-            tree = parse_json(decode(b"".join(chain(head, lines))))
-        except AtelierError as error:
-            faults.extend("", error)
-            return
+    lines = chain(head, lines)
+    if form.startswith((b"[", *(beginning for beginning, _ in BINARIES))):
+        tree = collect(faults, "", lambda: parse_json(decode(b"".join(lines)))) or []
         check_tree(tree, faults)
         yield from ((f"[{number}]", value) for number, value in enumerate(tree))
-        return
-    for number, line in enumerate(chain(head, lines), 1):
-        if not line.strip(BLANK):
+    for number, line in enumerate(lines, 1):
+        place, text = f"ligne {number}", line.strip(BLANK)
+        if not text:
             continue
-        place, text = f"ligne {number}", ""
         try:
-            text = decode(line).strip()
-            value = parse_json(text) if form == b"{" else tuple(text.split())
+            value = parse_json(decode(line).strip()) if form.startswith(b"{") else tuple(decode(line).split())
         except AtelierError as error:
             cause = re.sub("octet.*?: |ligne 1, ", "", str(error), count=1)
-            faults.add(place, cause + " Un objet tient sur une ligne, ou dans une liste." * (text == "{"))
-            if text == "{":
+            faults.add(place, cause + " Un objet tient sur une ligne, ou dans une liste." * (text == b"{"))
+            if text == b"{":
                 return
-            continue
-        check_tree(value, faults, place)
-        yield place, value
+        else:
+            check_tree(value, faults, place)
+            yield place, value
 
 
-def read_line(line: Tree, place: str, stem: str, corpus: Corpus,
-              engines: Dict[str, Deliveries], faults: Faults) -> None:
-    """Put what a line says that an engine (stem by default) sent among what engines sent, if it is sound."""
-    before, engine, question = len(faults.told), line.get("engine", stem), ""
-    asked, sent = (next((name for name in names if name in line), names[0])
-                   for names in (QUESTION_NAMES, CONTEXT_NAMES))
-    if not (isinstance(engine, str) and engine.strip()):
-        faults.add(place, f"« engine » attend un texte ; trouvé : {shown(engine)}.")
+def collect(faults: Faults, place: str, read: Callable[..., Any], *values: Any) -> Any:
+    """What is read of values; None, once it is told at a place, when they are refused."""
     try:
-        texts = corpus.asked if asked != "question" else {}
-        question = corpus.find("question", "inconnue", line.get(asked), corpus.questions, texts)
+        return read(*values)
     except AtelierError as error:
         faults.extend(place, error)
-    if sent not in line:
+
+
+def read_line(line: Tree, place: str, stem: str, corpus: Corpus, engines: dict, faults: Faults) -> None:
+    """Put what a line says that an engine (stem by default) sent among what engines sent, if it is sound."""
+    before, engine = len(faults.told), line.get("engine", stem)
+    if not (isinstance(engine, str) and engine.strip()):
+        faults.add(place, f"« engine » attend un texte ; trouvé : {shown(engine)}.")
+    asked = line.get("question"), corpus.questions
+    if "user_input" in line and "question" not in line:  # as ragas has it
+        asked = line["user_input"], corpus.questions, corpus.asked
+    question = collect(faults, place, corpus.find, "question", "inconnue", *asked)
+    key = "retrieved_contexts" if "retrieved_contexts" in line and "context" not in line else "context"
+    if key not in line:
         faults.add(place, "la clé « context » manque ; ajoutez-la.")
-    context = read_passages(line.get(sent, []), sent, place, corpus, faults)
+    context = read_passages(line.get(key, []), key, place, corpus, faults)
     hits = line.get("hits")
     if hits is not None:
-        hits = [passage for passage, _ in read_passages(hits, "hits", place, corpus, faults)]
+        hits = read_passages(hits, "hits", place, corpus, faults)
     if len(faults.told) > before:
         return
     if question in engines.setdefault(engine, {}):
-        faults.add(place, "question {} donnée deux fois pour le moteur {} ; gardez-en une.".format(
-            shown(question), shown(engine)))
+        faults.add(place, f"question {shown(question)} donnée deux fois pour le moteur {shown(engine)} ; "
+                          "gardez-en une.")
     engines[engine][question] = Delivery(context, hits)
 
 
-def read_passages(records: Any, key: str, place: str, corpus: Corpus,
-                  faults: Faults) -> List[Tuple[Passage, int]]:
+def read_passages(records: Any, key: str, place: str, corpus: Corpus, faults: Faults) -> list:
     """The (passage, words kept) of the records of a line's key."""
     if not isinstance(records, list):
         faults.add(place, f"« {key} » attend une liste ; trouvé : {shown(records)}.")
         return []
-    passages = []
-    for number, record in enumerate(records):
-        try:
-            passages.append(read_passage(record, corpus))
-        except AtelierError as error:
-            faults.extend(f"{place} : {key}[{number}]", error)
-    return passages
+    return [collect(faults, f"{place} : {key}[{number}]", read_passage, record, corpus)
+            for number, record in enumerate(records)]
 
 
-def read_ranking(rows: Iterable[Tuple[str, Sequence[str]]], corpus: Corpus,
-                 faults: Faults) -> Deliveries:
-    """A TREC run: `question Q0 <variant>/<passage> rank score tag`, best score first, ties by rank.
-
-    The context is assembled here, with the case's top_k and budget.
-    """
-    found: Dict[str, Dict[str, Tuple[float, int, Passage]]] = {}
+def read_ranking(rows: Iterable[tuple], corpus: Corpus, faults: Faults) -> Deliveries:
+    """A TREC run, best score first, ties by rank; the context is cut by the case's top_k and budget."""
+    found, deliveries, settings = {}, {}, corpus.case.settings
     for place, columns in rows:
-        try:
-            question, _, name, rank, score, _ = columns
-            entry = -float(score), int(rank), corpus.passage(name)
-            if not abs(entry[0]) < float("inf"):
-                raise ValueError(score)
-            ranked = found.setdefault(corpus.find("question", "inconnue", question, corpus.questions), {})
-            if name in ranked:
-                raise AtelierError("passage {} donné deux fois pour {} ; gardez-en un.".format(
-                    shown(name), shown(question)))
-            ranked[name] = entry
-        except ValueError:
-            faults.add(place, "six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette"
-                              " ; trouvé : {}.".format(shown(" ".join(columns))))
-        except AtelierError as error:
-            faults.extend(place, error)
-    deliveries, settings = {}, corpus.case.settings
+        collect(faults, place, read_row, columns, corpus, found)
     for question, entries in found.items():
         ranked = sorted(entries.values(), key=lambda entry: entry[:2])
-        if any(one[1] > other[1] for one, other in zip(ranked, ranked[1:])):
-            corpus.warnings.append("question {} : les rangs du classement contredisent ses scores ; ce sont "
-                                   "les scores qui font foi, le plus grand d'abord.".format(shown(question)))
-        hits = [passage for _, _, passage in ranked[:settings.top_k]]
-        kept = assemble([passage.words for passage in hits], settings.budget_words)
-        context = [(passage, words) for passage, words in zip(hits, kept) if words]
+        ranks = [rank for _, rank, _ in ranked]
+        if ranks != sorted(ranks):
+            corpus.warnings.append(f"question {shown(question)} : les rangs du classement contredisent ses "
+                                   "scores ; ce sont les scores qui font foi, le plus grand d'abord.")
+        hits = [(passage, passage.words) for _, _, passage in ranked[:settings.top_k]]
+        kept = assemble([words for _, words in hits], settings.budget_words)
+        context = [(passage, words) for (passage, _), words in zip(hits, kept) if words]
         deliveries[question] = Delivery(context, hits)
     return deliveries
 
 
+def read_row(columns: tuple, corpus: Corpus, found: dict) -> None:
+    """Put `question Q0 <variant>/<passage> rank score tag` in {question: {name: (-score, rank, passage)}}."""
+    try:
+        question, _, name, rank, score, _ = columns
+        entry = -float(score), int(rank), corpus.passage(name)
+        if not abs(entry[0]) < float("inf"):
+            raise ValueError(score)
+    except ValueError:
+        raise AtelierError("six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; "
+                           f"trouvé : {shown(' '.join(columns))}.") from None
+    entries = found.setdefault(corpus.find("question", "inconnue", question, corpus.questions), {})
+    if name in entries:
+        raise AtelierError(f"passage {shown(name)} donné deux fois pour {shown(question)} ; gardez-en un.")
+    entries[name] = entry
+
+
 def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
     """What an engine sent for a question, as the evaluator takes it; its ranks ignore per_document."""
-    sent: Dict[str, List[Span]] = {}
-    spans = [kept_span(*part) for part in delivery.context]
-    for span in union(span for span in spans if span.start < span.end):
-        sent.setdefault(span.document, []).append(span)
+    spans = union(kept_span(*part) for part in delivery.context)
+    sent = {document: list(parts) for document, parts in groupby(spans, lambda span: span.document)}
 
-    def sent_words(passage):
-        _, start, end = passage.span
+    def sent_words(document, start, end):
         return sum(min(end, part.end) - max(start, part.start)
-                   for part in overlapping(sent.get(passage.span.document, ()), start, end))
-    hits = None if delivery.hits is None else [Hit(rank, passage, None, sent_words(passage))
-                                               for rank, passage in enumerate(delivery.hits, 1)]
+                   for part in overlapping(sent.get(document, ()), start, end))
     context = [Hit(rank, passage, None, words) for rank, (passage, words) in enumerate(delivery.context, 1)]
+    hits = delivery.hits and [Hit(rank, passage, None, sent_words(*passage.span))
+                              for rank, (passage, _) in enumerate(delivery.hits, 1)]
     question = question._replace(per_document=None)
     return Sent(question, filters_in_force(case, question), None, None, None, hits, context, None, None, None)
 
@@ -3457,7 +3395,7 @@ def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterato
                 "metadata": sections[0].metadata if len(sections) == 1 else document.metadata}) + "\n"
 
 
-# --- 18. Citations: a register to three fractions -------------------------------------------------
+# --- 20. Citations: a register to three fractions -------------------------------------------------
 
 RELATIONS = {"supports": "soutient", "insufficient": "ne suffit pas", "contradicts": "contredit",
              "irrelevant": "hors sujet", "review": "à relire"}  # human judgements: none is inferred
@@ -3484,8 +3422,7 @@ def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Tre
     return {"file": os.path.basename(name), "sha256": sha256(data), **count_citations(claims)}
 
 
-def read_given(register: Found, read: Callable[[str], bytes],
-               faults: Faults) -> Dict[str, Tuple[Any, str, bool]]:
+def read_given(register: Found, read: Callable[[str], bytes], faults: Faults) -> dict:
     """{passage id: (revision, text, whether it was sent)}, from a register's own lists or from a report."""
     if "context_from" in register.given:
         if register.given & {"passages", "context"}:
@@ -3494,17 +3431,16 @@ def read_given(register: Found, read: Callable[[str], bytes],
     for key in ("passages", "context"):
         if key not in register.given:
             faults.add("", f"la clé {shown(key)} manque, ou « context_from ».")
-    sent = frozenset(register.get("context", ()))
+    sent = register.get("context", ())
     known = {item["id"]: (item.get("revision"), item["text"], item["id"] in sent)
              for item in register.get("passages", ()) if {"id", "text"} <= set(item)}
-    for number, name in enumerate(register.get("context", ())):
+    for number, name in enumerate(sent):
         if name not in known:
             faults.add(f"context[{number}]", f"passage {shown(name)} inconnu.", name, known)
     return known
 
 
-def read_context(origin: Mapping[str, str], read: Callable[[str], bytes],
-                 faults: Faults) -> Dict[str, Tuple[Any, str, bool]]:
+def read_context(origin: Found, read: Callable[[str], bytes], faults: Faults) -> dict:
     """The passages that a report found for a question; those sent, as the budget let them through."""
     if len(origin) < 3:
         return {}
@@ -3514,39 +3450,36 @@ def read_context(origin: Mapping[str, str], read: Callable[[str], bytes],
         faults.extend(f"context_from.report ({origin['report']})", error)
         return {}
     for key in ("variant", "question"):
-        known = {part["id"]: part for part in found[key + "s"]}
-        if origin[key] not in known:
-            problem = f"{shown(origin[key])} inconnu du rapport."
-            faults.add("context_from." + key, problem, origin[key], known)
+        name, parts = origin[key], {part["id"]: part for part in found[key + "s"]}
+        if name not in parts:
+            faults.add("context_from." + key, f"{shown(name)} inconnu du rapport.", name, parts)
             return {}
-        found = known[origin[key]]
+        found = parts[name]
     return {part["passage"]: (None, part["text"], key == "context")
             for key in ("hits_before_budget", "context") for part in found[key] or ()}
 
 
-def read_citations(claim: Found, known: Mapping[str, Tuple[Any, str, bool]],
-                   faults: Faults) -> List[Tree]:
+def read_citations(claim: Found, known: dict, faults: Faults) -> List[Tree]:
     """A claim's citations, as the report has them; one that repeats another must have its relation."""
-    relations: Dict[Tuple[str, Any, str], str] = {}
-    citations = []
+    relations, citations = {}, []
     for item in claim.get("citations", ()):
         relation = item.get("relation", "review")
         if relation not in RELATIONS:
-            faults.add(item.place + ".relation", "relation {} inconnue. Possibles : {}.".format(
-                shown(relation), ", ".join("{} ({})".format(*pair) for pair in RELATIONS.items())))
+            names = ", ".join(f"{name} ({told})" for name, told in RELATIONS.items())
+            faults.add(item.place + ".relation", f"relation {shown(relation)} inconnue. Possibles : {names}.")
         if not {"passage", "text", "relation"} <= set(item):
             continue
         key = item["passage"], item.get("revision"), item["text"]
         duplicate, first = key in relations, relations.setdefault(key, relation)
         if first != relation:
             faults.add(item.place, "même citation qu'une autre de cette affirmation, avec une autre relation "
-                                   "({} et {}) ; choisissez.".format(first, relation))
+                                   f"({first} et {relation}) ; choisissez.")
         citations.append({"passage": key[0], "revision": key[1], **assess(*key[1:], known.get(key[0])),
                           "relation": relation, "duplicate": duplicate})
     return citations
 
 
-def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> Tree:
+def assess(revision: Any, text: str, given: Optional[tuple]) -> Tree:
     """A citation's status, the first that holds; with another revision, whether the text is the same."""
     if not given:
         return {"status": "source_missing"}
@@ -3557,36 +3490,34 @@ def assess(revision: Any, text: str, given: Optional[Tuple[Any, str, bool]]) -> 
     return {"status": "not_in_context" if not sent else "valid" if same else "content_mismatch"}
 
 
-def count_citations(found: Iterable[Tuple[str, Sequence[Tree]]]) -> Tree:
+def count_citations(found: Iterable[tuple]) -> Tree:
     """Three fractions that are never merged, and what they are made of: the (id, citations) of each claim.
 
     A claim is supported when a valid citation supports it, else under review when a valid one is.
     """
     claims = []
     for name, citations in found:
-        relations = {citation["relation"] for citation in citations if citation["status"] == "valid"}
-        verdict = "supported" if "supports" in relations else "review" if "review" in relations else ""
-        claims.append({"id": name, "verdict": verdict or "unsupported", "citations": citations})
-    cited = [(claim["id"], citation) for claim in claims for citation in claim["citations"]]
-    distinct = [pair for pair in cited if not pair[1]["duplicate"]]
+        told = {citation["relation"] for citation in citations if citation["status"] == "valid"}
+        verdict = "supported" if "supports" in told else "review" if "review" in told else "unsupported"
+        claims.append({"id": name, "verdict": verdict, "citations": citations})
+    pairs = [(claim["id"], cited) for claim in claims for cited in claim["citations"]]
+    distinct = [pair for pair in pairs if not pair[1]["duplicate"]]
     valid = [pair for pair in distinct if pair[1]["status"] == "valid"]
-    supporting = [pair for pair in valid if pair[1]["relation"] == "supports"]
     return {
-        "claim_support": fraction([claim for claim in claims if claim["verdict"] == "supported"], claims),
-        "citation_usefulness": fraction(supporting, distinct),
-        "structural_validity": fraction(valid, distinct),
+        "claim_support": fraction(sum(claim["verdict"] == "supported" for claim in claims), claims),
+        "citation_usefulness": fraction(sum(cited["relation"] == "supports" for _, cited in valid), distinct),
+        "structural_validity": fraction(len(valid), distinct),
         "claims": claims,
-        "duplicates": [{"claim": name, "passage": citation["passage"], "revision": citation["revision"]}
-                       for name, citation in cited if citation["duplicate"]],
+        "duplicates": [{"claim": name, "passage": cited["passage"], "revision": cited["revision"]}
+                       for name, cited in pairs if cited["duplicate"]],
         "uncited": [claim["id"] for claim in claims if not claim["citations"]],
-        "open_reviews": [{"claim": name, "passage": citation["passage"]} for name, citation in valid
-                         if citation["relation"] == "review"],
+        "open_reviews": [{"claim": name, "passage": cited["passage"]} for name, cited in valid
+                         if cited["relation"] == "review"],
     }
 
 
-def fraction(part: Sequence[Any], whole: Sequence[Any]) -> Tree:
-    numbers = len(part), len(whole)
-    return {"numerator": numbers[0], "denominator": numbers[1], "fraction": "{}/{}".format(*numbers)}
+def fraction(part: int, whole: list) -> Tree:
+    return {"numerator": part, "denominator": len(whole), "fraction": f"{part}/{len(whole)}"}
 
 
 def format_citations(citations: Tree) -> str:
@@ -3595,9 +3526,9 @@ def format_citations(citations: Tree) -> str:
     lines += [f"{label:<36}{citations[key]['fraction']:>8}" for key, label in FRACTIONS] + [""]
     for claim in citations["claims"]:
         lines.append(clip(f"{claim['id']} : {VERDICTS[claim['verdict']]}"))
-        lines += ["    " + clip("{} : {}, {}{}".format(
-            citation["passage"], STATUSES[citation["status"]], RELATIONS[citation["relation"]],
-            ", répétée" * citation["duplicate"]), 76) for citation in claim["citations"]]
+        for cited in claim["citations"]:
+            told = f"{cited['passage']} : {STATUSES[cited['status']]}, {RELATIONS[cited['relation']]}"
+            lines.append("    " + clip(told + ", répétée" * cited["duplicate"], 76))
     for key, label in (("open_reviews", "À relire"), ("duplicates", "Citations répétées"),
                        ("uncited", "Sans citation")):
         names = [item if key == "uncited" else "{claim} ({passage})".format(**item)
@@ -3606,7 +3537,7 @@ def format_citations(citations: Tree) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- 19. Page: a report's dict to one HTML page ---------------------------------------------------
+# --- 21. Page: a report's dict to one HTML page ---------------------------------------------------
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;
@@ -4110,7 +4041,7 @@ def draw_claim(claim: dict) -> List[str]:
     return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
 
 
-# --- 20. Guards: the thirteen of --self-test ------------------------------------------------------
+# --- 22. Guards: the thirteen of --self-test ------------------------------------------------------
 
 GUARD_CASE = {
     "documents": [
@@ -4146,34 +4077,34 @@ def outcome_of(attempt: Callable[..., Any], *given: Any) -> Any:
 GUARDS = (  # the sentence to defend, what is tried, what must come, worked by hand
     ("deux documents de même identifiant sont refusés",
      lambda: read_guard_case(documents=[{"id": "b", "text": "Autre."}]),
-     ["documents[2].id : identifiant « b » déjà pris par documents[1].id ; donnez-en un autre."]),
+     ["documents[2] (b).id : identifiant « b » déjà pris par documents[1] (b).id ; donnez-en un autre."]),
     ("deux faits de même identifiant sont refusés",
      lambda: read_guard_case(facts=[{"id": "regle", "document": "b", "quote": "140 euros"}]),
-     ["facts[2].id : identifiant « regle » déjà pris par facts[0].id ; donnez-en un autre."]),
+     ["facts[2] (regle).id : identifiant « regle » déjà pris par facts[0] (regle).id ; donnez-en un autre."]),
     ("deux questions de même identifiant sont refusées",
      lambda: read_guard_case(questions=[{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]),
-     ["questions[1].id : identifiant « q » déjà pris par questions[0].id ; donnez-en un autre."]),
+     ["questions[1] (q).id : identifiant « q » déjà pris par questions[0] (q).id ; donnez-en un autre."]),
     ("un fait sur un document inconnu est refusé",
      lambda: read_guard_case(facts=[{"id": "c", "document": "z", "quote": "140 euros"}]),
-     ["facts[2].document : document « z » inconnu. Possibles : a, b."]),
+     ["facts[2] (c).document : document « z » inconnu. Possibles : a, b."]),
     ("une question sur un fait inconnu est refusée",
      lambda: read_guard_case(questions=[{"id": "r", "text": "Combien ?", "required_facts": ["regles"]}]),
-     ["questions[1].required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]),
+     ["questions[1] (r).required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]),
     ("une citation absente de son document est refusée",
      lambda: read_guard_case(facts=[{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]),
-     ["facts[2].quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
+     ["facts[2] (c).quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
       "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]),
     ("une question incohérente avec ses faits est refusée",
      lambda: read_guard_case(questions=[
          {"id": "r", "text": "Combien ?", "required_facts": []},
          {"id": "s", "text": "Où ?", "answerable": False, "required_facts": ["regle"]}]),
-     ["questions[1] : question sans fait exigé ; listez-les dans « required_facts », "
+     ["questions[1] (r) : question sans fait exigé ; listez-les dans « required_facts », "
       'ou écrivez "answerable": false.',
-      "questions[2] : question déclarée sans réponse, mais qui exige des faits ; "
+      "questions[2] (s) : question déclarée sans réponse, mais qui exige des faits ; "
       "ôtez les faits ou « answerable »."]),
     ("un document vide est refusé",
      lambda: read_guard_case(documents=[{"id": "c", "text": " \n"}]),
-     ["documents[2].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]),
+     ["documents[2] (c).text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]),
     ("la règle sans son exception ne suffit pas",
      lambda: verdicts("a", (0, 6)), [True, False, False]),
     ("une citation à laquelle il manque un mot n'est pas couverte",
@@ -4209,77 +4140,87 @@ def run_guards() -> Tuple[List[str], int]:
     return lines, failures + (not GUARDS)
 
 
-# --- 21. Command: the only file access, the only printing, the only exit codes --------------------
+# --- 23. Command: the only file access, the only printing, the only exit codes --------------------
 
-OPTIONS = (  # names, what it takes (nothing: a flag), help
-    ("--case", "FICHIER", "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
-    ("--output", "FICHIER", "écrit aussi le rapport JSON ; « - » : sur la sortie standard"),
-    ("--html", "FICHIER", "dessine aussi la page"),
-    ("--from", "RAPPORT", "avec --html : dessine un rapport déjà écrit"),
-    ("--export", "FICHIER", "écrit les passages de chaque variante, en JSON par ligne"),
-    ("--contexts", "FICHIER", "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
-    ("--require", "ID",
-     "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
-    ("--baseline", "RAPPORT", "compare à un rapport antérieur"),
-    ("--citations", "FICHIER", "juge les citations d'un registre ; sans cas"),
-    ("--self-test", None, "exécute les treize contrôles de l'évaluateur"),
-    ("--version", None, "affiche la version"),
-    ("-h --help", None, "affiche cette aide"),
-)
+OPTIONS = {  # what each takes (None: nothing), help
+    "--case": ("FICHIER", "le cas à diagnostiquer (par défaut cas_fr.json, à côté du script)"),
+    "--output": ("FICHIER", "écrit aussi le rapport JSON ; « - » : sur la sortie standard"),
+    "--html": ("FICHIER", "dessine aussi la page"),
+    "--from": ("RAPPORT", "avec --html : dessine un rapport déjà écrit"),
+    "--export": ("FICHIER", "écrit les passages de chaque variante, en JSON par ligne"),
+    "--question": ("ID", "montre tout le trajet de cette question, au lieu de la liste des pertes (répétable)"),
+    "--contexts": ("FICHIER", "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
+    "--require": ("ID", "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
+    "--baseline": ("RAPPORT", "compare à un rapport antérieur"),
+    "--citations": ("FICHIER", "juge les citations d'un registre ; sans cas"),
+    "--self-test": (None, "exécute les treize contrôles de l'évaluateur"),
+    "--version": (None, "affiche la version"),
+    "--help": (None, "affiche cette aide (ou -h)"),
+}
+REPEATABLE = ("--question", "--contexts", "--require")
+HELP = """\
+usage : atelier.py [options]
 
+Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et
+au budget de mots et, sinon, à quelle étape il s'est perdu.
 
-class FrenchFormatter(argparse.HelpFormatter):
-    def __init__(self, prog: str):
-        super().__init__(prog, max_help_position=20, width=79)  # a width given spares a costly import
+options :
+{}
 
-    def add_usage(self, usage, actions, groups, prefix=None):
-        super().add_usage(usage, actions, groups, "usage : ")
-
-
-class FrenchParser(argparse.ArgumentParser):
-    def error(self, message: str):
-        """argparse knows two faults of these options; unknown ones are told by parse_arguments."""
-        option = re.search("--[a-z-]+", message)
-        problem = "n'attend pas de valeur." if "explicit argument" in message else "attend une valeur."
-        raise AtelierError(f"L'option {option.group() if option else ''} {problem} Voyez --help.")
+Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais
+cas, FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue
+(--require) ; 130 interrompu.
+"""
 
 
-def make_parser() -> FrenchParser:
-    parser = FrenchParser(
-        prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
-        description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au "
-                    "budget de mots et, sinon, à quelle étape il s'est perdu.",
-        epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, "
-               "FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; "
-               "130 interrompu.")
-    group = parser.add_argument_group("options ")
-    for names, taken, told in OPTIONS:
-        kind = {"action": "append", "metavar": taken} if taken else {"action": "store_true"}
-        group.add_argument(*names.split(), help=told, **kind)
-    return parser
+def format_help() -> str:
+    """At most 79 columns wide."""
+    from textwrap import fill
+    return HELP.format("\n".join(
+        fill(f"  {name + ' ' + (taken or ''):<20}{told}", 79, subsequent_indent=" " * 22, break_on_hyphens=False)
+        for name, (taken, told) in OPTIONS.items()))
 
 
-def parse_arguments(argv: Sequence[str]) -> Tree:
+def split_arguments(argv: Sequence[str]) -> Iterator[Tuple[str, Any]]:
+    """(option, value) of each, in order; True for an option that takes nothing."""
+    left = list(argv)
+    while left:
+        argument = left.pop(0)
+        name, equals, value = ("--help" if argument == "-h" else argument).partition("=")
+        if name not in OPTIONS:
+            raise AtelierError(explain_argument(argument, argv))
+        takes = OPTIONS[name][0]
+        if equals and not takes:
+            raise AtelierError(f"L'option {name} n'attend pas de valeur. Voyez --help.")
+        if takes and not equals:
+            if not left or left[0].startswith("-") and left[0] != "-":
+                raise AtelierError(f"L'option {name} attend une valeur. Voyez --help.")
+            value = left.pop(0)
+        yield name, value if takes else True
+
+
+def explain_argument(argument: str, argv: Sequence[str]) -> str:
+    """What is wrong with an argument that is no option: perhaps a case without `--case`."""
+    if argument.startswith("-") or any(given.startswith("--case") for given in argv):
+        return f"L'option {shown(argument)} est inconnue. {suggestion(argument, OPTIONS)}"
+    name = f'"{argument}"' if " " in argument else argument
+    return f"{shown(argument)} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {name}."
+
+
+def parse_arguments(argv: Sequence[str]) -> dict:
     """{option: value} of those given: a text, a list when it may be repeated, or True."""
-    parsed, unknown = make_parser().parse_known_args(argv)
-    options = {"--" + name.replace("_", "-"): value for name, value in vars(parsed).items() if value}
-    for name in unknown:
-        if "--case" not in options and not name.startswith("-"):
-            raise AtelierError("{} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {}.".format(
-                shown(name), '"{}"'.format(name) if " " in name else name))
-        known = [name for names, _, _ in OPTIONS for name in names.split()]
-        raise AtelierError(f"L'option {shown(name)} est inconnue. {suggestion(name, known)}")
-    for name, values in options.items():
-        if isinstance(values, list) and name not in ("--contexts", "--require"):
-            if len(values) > 1:
-                raise AtelierError(f"L'option {name} est donnée deux fois ; gardez-en une.")
-            options[name] = values[0]
+    options = {}
+    for name, value in split_arguments(argv):
+        if name in REPEATABLE:
+            value = [*options.get(name, []), value]
+        elif name in options:
+            raise AtelierError(f"L'option {name} est donnée deux fois ; gardez-en une.")
+        options[name] = value
     used = options.keys()
     if "--self-test" in used and len(used) > 1:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
     if "--citations" in used and not used <= {"--citations", "--output", "--html"}:
-        raise AtelierError(
-            "--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
+        raise AtelierError("--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
     if "--from" in used and used != {"--from", "--html"}:
         raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
@@ -4289,7 +4230,7 @@ def read_file(path: str, option: str) -> bytes:
     return b"".join(read_lines(path, option))
 
 
-def read_lines(path: str, option: str = "--contexts") -> Iterator[bytes]:
+def read_lines(path: str, option: str) -> Iterator[bytes]:
     """The lines of a file, one at a time."""
     if not path:
         raise AtelierError(f"{option} : chemin vide ; donnez un nom de fichier.")
@@ -4306,8 +4247,7 @@ class Folder:
     """Reads what stands under the folder of a file, and remembers which files it read."""
 
     def __init__(self, path: str):
-        self.path = os.path.realpath(os.path.dirname(path))
-        self.files: List[str] = []
+        self.path, self.files = os.path.realpath(os.path.dirname(path)), []
 
     def read(self, name: str) -> bytes:
         """The bytes of a file, named from the folder; an AtelierError does not know its name."""
@@ -4332,62 +4272,55 @@ class Folder:
             raise AtelierError(f"{os_problem(error)} ; vérifiez le chemin.") from None
 
 
-DESCRIPTOR = re.compile(r"/dev/std(in|out|err)|/(?:dev|proc/self)/fd/(\d+)")
-
-
-def named_descriptor(path: str) -> Optional[int]:
-    """The open descriptor that a path names, perhaps by links: `-` and /dev/stdout give 1."""
-    if path == "-":
-        return 1
-    for _ in range(40):
-        match = DESCRIPTOR.fullmatch(os.path.abspath(path))
-        if match:
-            return int(match.group(2) or ("in", "out", "err").index(match.group(1)))
-        if not os.path.islink(path):
-            break
-        path = os.path.join(os.path.dirname(path), os.readlink(path))
-    return None
-
-
 def goes_to(stream: Any, path: str) -> bool:
-    """Whether a standard stream goes to this regular file."""
+    """Whether a path names what a standard stream writes to; `-` is standard output."""
     try:
-        return os.path.isfile(path) and os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
-    except (AttributeError, OSError, ValueError):  # it may be absent, closed, or in memory
+        return path == "-" and stream is sys.stdout or os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
+    except (AttributeError, OSError, ValueError):  # the stream may be absent, closed, or in memory
         return False
 
 
-def descriptor_of(path: str) -> Optional[int]:
-    """The descriptor that a path names, or 1 for the file where standard output goes."""
-    named = named_descriptor(path)
-    return 1 if named is None and goes_to(sys.stdout, path) else named
+def is_stream(path: str) -> bool:
+    """Whether an output is written to as it comes: standard output, a descriptor, a device or a pipe."""
+    return (goes_to(sys.stdout, path) or os.path.exists(path) and not os.path.isfile(path)
+            or re.match("/dev/(fd/|std)|/proc/", os.path.abspath(path)) is not None)
+
+
+def same_file(path: str, other: str) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(other)
 
 
 def check_outputs(options: dict, inputs: Sequence[str]) -> None:
     """Refuse, before any work, outputs that would destroy something or that cannot be written."""
-    given = [(option, options[option]) for option in ("--output", "--html", "--export") if option in options]
-    for number, (option, path) in enumerate(given):
-        problem = find_problem(path, inputs, [earlier for _, earlier in given[:number]])
-        if problem:
-            raise AtelierError(f"{path or option} : {problem}")
+    earlier = []
+    for option in ("--output", "--html", "--export"):
+        if option in options:
+            path = options[option]
+            problem = find_problem(path, [__file__, *inputs], earlier)
+            if problem:
+                raise AtelierError(f"{path or option} : {problem}")
+            earlier.append(path)
 
 
 def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str:
     """Why an output is refused, with the mend; empty when it is not."""
     if not path or "\0" in path:
         return f"chemin {'invalide' if path else 'vide'} ; donnez un nom de fichier."
-    target, descriptor = os.path.realpath(path), descriptor_of(path)
+    target = os.path.realpath(path)
     folder = os.path.dirname(target)
-    if any(descriptor == descriptor_of(other) and (descriptor or same_file(path, other)) for other in others):
+    if any(same_file(path, other) or goes_to(sys.stdout, path) and goes_to(sys.stdout, other) for other in others):
         return "deux sorties ne peuvent avoir le même nom ; changez-en une."
-    if path != "-" and os.path.isfile(target) and any(same_file(target, source) for source in inputs):
+    if os.path.isfile(target) and any(same_file(target, source) for source in inputs):
         return "c'est un fichier d'entrée ; donnez un autre nom."
-    if named_descriptor(path) is not None:
-        return ""
-    if goes_to(sys.stderr, path):
+    if os.path.isfile(target) and goes_to(sys.stderr, path):
         return "la sortie d'erreur y va déjà ; donnez un autre nom."
     if os.path.isdir(target):
         return "c'est un dossier ; donnez un nom de fichier."
+    if is_stream(path):
+        return ""
     if os.path.islink(target):
         return "liens en boucle ; donnez un autre nom."
     if not os.path.isdir(folder):
@@ -4398,73 +4331,55 @@ def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str
     return ""
 
 
-def same_file(path: str, other: str) -> bool:
+UTF8 = {"encoding": "utf-8", "errors": "replace", "newline": "\n"}  # half a pair, as in some names, becomes `?`
+
+
+def write_outputs(texts: Mapping[str, Iterable[str]], staged: Dict[str, str]) -> None:
+    """Write {path: pieces of a text}; files are staged, then put in their places together once all are whole."""
     try:
-        return os.path.samefile(path, other)
-    except OSError:
-        return os.path.realpath(path) == os.path.realpath(other)
-
-
-class Outputs:
-    """Files on their way: written beside their targets, put in their places together, else removed."""
-
-    def __init__(self):
-        self.staged: List[Tuple[str, str, str]] = []  # (path as given, temporary file, target)
-
-    def write(self, texts: Mapping[str, Iterable[str]]) -> None:
-        """Write {path: pieces of a text}; a file is replaced once all are whole, a device or a pipe never."""
-        path = ""
-        try:
-            streams = [path for path in texts if descriptor_of(path) is not None
-                       or os.path.exists(path) and not os.path.isfile(path)]
-            for path in texts:
-                if path not in streams:
-                    self.stage(path, texts[path])
-            for path in streams:
+        for path in sorted(texts, key=is_stream):
+            if is_stream(path):
                 write_stream(path, texts[path])
-            for path, temporary, target in self.staged:
-                os.replace(temporary, target)
-        except OSError as error:
-            raise AtelierError("{} : {} ; cette sortie n'est pas écrite{}.".format(
-                "sortie standard" if descriptor_of(path) == 1 else path, os_problem(error),
-                " ({})".format(self.outcome()) if len(texts) > 1 else "")) from None
+            else:
+                stage(path, texts[path], staged)
+        for path, temporary in staged.items():
+            os.replace(temporary, os.path.realpath(path))
+    except OSError as error:
+        name = "sortie standard" if goes_to(sys.stdout, path) else path
+        others = f" ({outcome(staged)})" if len(texts) > 1 else ""
+        raise AtelierError(f"{name} : {os_problem(error)} ; cette sortie n'est pas écrite{others}.") from None
 
-    def stage(self, path: str, pieces: Iterable[str]) -> None:
-        """Write a text beside its target, in a file of its own, with the mode that it must have."""
-        from tempfile import mkstemp
-        target = os.path.realpath(path)
-        descriptor, temporary = mkstemp(".tmp", ".atelier-", os.path.dirname(target))
-        self.staged.append((path, temporary, target))
-        with open(descriptor, "wb") as file:
-            write_pieces(file, pieces)
-        mask = os.umask(0)
-        os.umask(mask)
+
+def stage(path: str, pieces: Iterable[str], staged: Dict[str, str]) -> None:
+    """Write a text beside its target, with the mode that it must have; staged gains {path: the file written}."""
+    target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".atelier-{os.urandom(8).hex()}.tmp")
+    with open(temporary, "x", **UTF8) as file:
+        staged[path] = temporary
         try:
-            os.chmod(temporary, os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~mask)
+            if os.path.exists(target):
+                os.chmod(temporary, os.stat(target).st_mode & 0o7777)
         except PermissionError:
             pass  # a file system without modes
+        file.writelines(pieces)
 
-    def outcome(self) -> str:
-        """What became of the files: one whose temporary file is gone has been replaced."""
-        written = [path for path, temporary, _ in self.staged if not os.path.exists(temporary)]
-        return f"déjà écrit : {', '.join(written)}" if written else "rien n'a été remplacé"
 
-    def discard(self) -> None:
-        for _, temporary, _ in self.staged:
-            if os.path.exists(temporary):
-                os.remove(temporary)
+def outcome(staged: Mapping[str, str]) -> str:
+    """What became of the files: one whose temporary file is gone has been replaced."""
+    written = [path for path, temporary in staged.items() if not os.path.exists(temporary)]
+    return f"déjà écrit : {', '.join(written)}" if written else "rien n'a été remplacé"
 
 
 def write_stream(path: str, pieces: Iterable[str]) -> None:
     """Write to what is no file to replace; a reader that leaves has what it wanted."""
-    descriptor = descriptor_of(path)
     try:
-        if descriptor != 1:
-            with open(path if descriptor is None else os.dup(descriptor), "wb") as file:
-                write_pieces(file, pieces)
+        if not goes_to(sys.stdout, path):
+            with open(path, "a", **UTF8) as file:
+                file.writelines(pieces)
         elif sys.stdout:
-            sys.stdout.flush()
-            write_pieces(getattr(sys.stdout, "buffer", sys.stdout), pieces)
+            if hasattr(sys.stdout, "reconfigure"):
+                sys.stdout.reconfigure(**UTF8)
+            sys.stdout.writelines(pieces)
             sys.stdout.flush()
         else:
             raise OSError(EBADF, "closed")
@@ -4472,54 +4387,30 @@ def write_stream(path: str, pieces: Iterable[str]) -> None:
         pass
 
 
-def write_pieces(file: Any, pieces: Iterable[str]) -> None:
-    """Write in UTF-8, but to an output in memory; half a pair, as in some file names, becomes `?`."""
-    for piece in pieces:
-        file.write(piece if file is sys.stdout else piece.encode("utf-8", "replace"))
-
-
 encode = json.JSONEncoder(ensure_ascii=False).encode
 
-
-ON_A_LINE = {"hits_before_budget", "context", "places"}  # lists whose objects are not unfolded; terms are not either
-
-
-def members(value: Any) -> Optional[Tuple[str, str, List[Tuple[str, Any]]]]:
-    """(opening, closing, [(key, item)]) of what is unfolded: an object of objects, a list of objects."""
-    if isinstance(value, dict):
-        for item in value.values():
-            if item and isinstance(item, (dict, list)):
-                return "{", "}", list(value.items())
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[", "]", [("", item) for item in value]
-    return None
+UNFOLDED = {"hits_before_budget": 1, "context": 1, "places": 1, "terms": 0}  # levels; elsewhere, all
 
 
-def label(key: str) -> str:
-    return encode(key) + ": " if key else ""
+def members(value: Any) -> List[Tuple[Any, Any]]:
+    """(key, item) of an object of objects, (None, item) of a list of objects; nothing of plain values."""
+    if isinstance(value, dict) and any(item and isinstance(item, (dict, list)) for item in value.values()):
+        return list(value.items())
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [(None, item) for item in value]
+    return []
 
 
-def unfold(value: Any, indent: str, flat: bool = False) -> str:
-    """JSON with a line for each item; what holds plain values stays on one, by the fast encoder."""
-    parts = members(value)
-    if not parts:
-        return encode(value)
-    (opening, closing, items), deeper = parts, indent + "  "
-    lines = [label(key) + (encode(item) if flat or key == "terms" else unfold(item, deeper, key in ON_A_LINE))
-             for key, item in items]
-    return opening + deeper + ("," + deeper).join(lines) + indent + closing
-
-
-def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
-    """The JSON text of a report, in pieces no larger than a question."""
-    parts = members(value) if len(indent) < 8 else None
-    if not parts:
-        yield unfold(value, indent)
+def render_json(value: Any, indent: str = "\n", levels: int = 99) -> Iterator[str]:
+    """The pieces of a JSON text, unfolded to so many levels; what holds plain values stays on a line."""
+    pairs = members(value) if levels else []
+    if not pairs:
+        yield encode(value)
         return
-    opening, closing, items = parts
-    for key, item in items:
-        yield opening + indent + "  " + label(key)
-        yield from render_json(item, indent + "  ")
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    for key, item in pairs:
+        yield opening + indent + "  " + ("" if key is None else encode(key) + ": ")
+        yield from render_json(item, indent + "  ", UNFOLDED.get(key, levels - 1))
         opening = ","
     yield indent + closing
 
@@ -4537,136 +4428,143 @@ def say(text: str, stream: Any) -> None:
             raise AtelierError(f"sortie standard : {os_problem(error)}.") from None
 
 
+def is_watched() -> bool:
+    """Whether a person at a terminal reads standard error."""
+    return bool(sys.stderr and sys.stderr.isatty())
+
+
+def count_questions(total: int) -> Iterator[None]:
+    """At each step one more question is done, which a person is told percent by percent."""
+    for done in range(1, total + 1):
+        if done * 100 % total < 100 and is_watched():
+            say(f"\r{done * 100 // total:3} % des questions, toutes variantes comprises" if done < total
+                else "\r" + " " * 60 + "\r", sys.stderr)
+        yield
+
+
 def run(argv: Sequence[str]) -> int:
-    """Do what is asked; the exit code.  A KeyboardInterrupt tells what became of the files."""
+    """Do what is asked; the exit code."""
     options = parse_arguments(argv)
     if "--help" in options or "--version" in options:
-        version = f"atelier.py {__version__}\n"
-        say(make_parser().format_help() if "--help" in options else version, sys.stdout)
+        say(format_help() if "--help" in options else f"atelier.py {__version__}\n", sys.stdout)
         return 0
     open_database().close()  # without FTS5, say so before any work
     if "--self-test" in options:
         lines, failures = run_guards()
         say("\n".join(lines) + "\n", sys.stdout)
         return 1 if failures else 0
-    outputs = Outputs()
+    job = draw_saved if "--from" in options else judge_register if "--citations" in options else diagnose_file
+    return deliver(*job(options))
+
+
+def deliver(texts: Mapping[str, Iterable[str]], table: str = "", unmet: str = "") -> int:
+    """Write {path: pieces of a text}, then say a table where none goes, and the requirements that are not met.
+
+    A KeyboardInterrupt tells what became of the files.
+    """
+    staged = {}
     try:
-        if "--from" in options:
-            return draw_saved(options, outputs)
-        return (judge_register if "--citations" in options else diagnose_file)(options, outputs)
+        write_outputs(texts, staged)
+        say(table, sys.stderr if any(goes_to(sys.stdout, path) for path in texts) else sys.stdout)
+        if is_watched():
+            say("".join(f"Écrit : {path}\n" for path in staged), sys.stderr)
+        say(unmet, sys.stderr)
+        return 3 if unmet else 0
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(outputs.outcome()) from None
+        raise KeyboardInterrupt(outcome(staged)) from None
     finally:
-        outputs.discard()
+        for temporary in filter(os.path.exists, staged.values()):
+            os.remove(temporary)
 
 
-def draw_saved(options: dict, outputs: Outputs) -> int:
+# A job gives what deliver takes.
+
+def draw_saved(options: dict) -> tuple:
     """Draw a report already written."""
     path = options["--from"]
-    faults, data = Faults(path), read_file(path, "--from")
+    data = read_file(path, "--from")
     try:
         report = parse_json(decode(data))
     except AtelierError as error:
-        faults.extend("", error)
-    faults.check()
-    check_outputs(options, [path, __file__])
+        raise AtelierError(*(f"{path} : {sentence}" for sentence in error.sentences)) from None
+    check_outputs(options, [path])
     try:
-        page = list(draw_page(report))
+        return {options["--html"]: list(draw_page(report))},
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        raise AtelierError("{} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier "
-                           "écrit par --output.".format(path)) from None
-    finish(outputs, {options["--html"]: page})
-    return 0
+        raise AtelierError(f"{path} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit "
+                           "par --output.") from None
 
 
-def judge_register(options: dict, outputs: Outputs) -> int:
+def judge_register(options: dict) -> tuple:
     """Judge the citations of a register."""
     path = options["--citations"]
     data, folder = read_file(path, "--citations"), Folder(path)
     citations = check_citations(data, os.path.basename(path), folder.read)
-    check_outputs(options, [path, __file__, *folder.files])
+    check_outputs(options, [path, *folder.files])
     report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
-    finish(outputs, make_texts(options, report), format_citations(citations))
-    return 0
+    return make_texts(options, report), format_citations(citations)
 
 
-def diagnose_file(options: dict, outputs: Outputs) -> int:
+def diagnose_file(options: dict) -> tuple:
     """Diagnose a case, with the contexts of other engines if any."""
     path = options.get("--case", os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json"))
     data, folder = read_file(path, "--case"), Folder(path)
     case = read_case(data, os.path.basename(path), folder.read)
-    contexts, baseline = options.get("--contexts", []), options.get("--baseline")
-    earlier = None if baseline is None else read_report(read_file(baseline, "--baseline"), baseline)
-    check_outputs(options, [path, __file__, *folder.files, *contexts, *filter(None, [baseline])])
-    by_name = {variant.id: variant for variant in case.variants}
+    questions, contexts, required = (options.get(option, []) for option in REPEATABLE)
+    baseline = options.get("--baseline", "")
+    earlier = read_report(read_file(baseline, "--baseline"), baseline) if "--baseline" in options else None
+    check_names("--question", questions, [question.id for question in case.questions],
+                "n'est pas une question du cas")
+    check_outputs(options, [path, baseline, *folder.files, *contexts])
+    variants = {variant.id: variant for variant in case.variants}
     reused = contexts or "--export" in options  # else a variant's passages go with it
-    cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, by_name[name]))
-    corpus = Corpus(case, cutting_of) if contexts else None
-    engines: Dict[str, Deliveries] = {}
-    for given in contexts:
-        engines.update(read_contexts(read_lines(given), os.path.basename(given), corpus, {*engines, *by_name}))
-    required = options.get("--require", [])
-    for name in required:
-        if name not in [*by_name, *engines]:
-            raise AtelierError("--require : {} n'est ni une variante ni un moteur. {}".format(
-                shown(name), suggestion(name, [*by_name, *engines])))
-    sendings = {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
-                       for question in case.questions] for name, deliveries in engines.items()}
-    report = diagnose(case, cutting_of, sendings, study, Progress(len(case.questions) * len(by_name)))
-    report["warnings"] = [*warn(case, report["variants"]), *(corpus.warnings if corpus else ())]
+    cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, variants[name]))
+    engines, warnings = read_engines(contexts, case, cutting_of) if contexts else ({}, [])
+    check_names("--require", required, [*variants, *engines], "n'est ni une variante ni un moteur")
+    tick = count_questions(len(case.questions) * len(variants)).__next__
+    report = diagnose(case, cutting_of, engines, study, tick)
+    report["warnings"] = [*warn(case, report["variants"]), *warnings]
     report["comparisons"] = compare_all(report["variants"])
+    table = format_table(report, questions)
     if earlier:
         report["baseline"] = compare_reports(report, earlier)
-    for warning in report["warnings"]:
-        say(f"attention : {warning}\n", sys.stderr)
-    finish(outputs, make_texts(options, report, case, cutting_of),
-           format_table(report) + (format_baseline(report["baseline"]) if earlier else ""))
-    return check_requirements(report, required)
+        table += format_baseline(report["baseline"])
+    say("".join(f"attention : {warning}\n" for warning in report["warnings"]), sys.stderr)
+    return make_texts(options, report, case, cutting_of), table, "".join(unmet_requirements(report, required))
 
 
-def make_texts(options: dict, report: dict, *exported: Any) -> Dict[str, Iterable[str]]:
+def check_names(option: str, names: Iterable[str], known: Sequence[str], problem: str) -> None:
+    """Refuse a name given to an option that stands for nothing."""
+    for name in names:
+        if name not in known:
+            raise AtelierError(f"{option} : {shown(name)} {problem}. {suggestion(name, known)}")
+
+
+def read_engines(paths: Sequence[str], case: Case, cutting_of: Callable[[str], Cutting]) -> tuple:
+    """({engine: what it Sent for each question}, warnings) of files of contexts."""
+    corpus, engines = Corpus(case, cutting_of), {}
+    names = [variant.id for variant in case.variants]
+    for path in paths:
+        engines.update(read_contexts(read_lines(path, "--contexts"), os.path.basename(path), corpus,
+                                     {*engines, *names}))
+    return {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
+                   for question in case.questions] for name, deliveries in engines.items()}, corpus.warnings
+
+
+def make_texts(options: dict, report: Tree, *exported: Any) -> Dict[str, Iterable[str]]:
     """{path: pieces of a text} of the outputs asked for."""
     texts = {"--output": lambda: render_json(report), "--html": lambda: draw_page(report),
              "--export": lambda: export_passages(*exported)}
     return {options[name]: make() for name, make in texts.items() if name in options}
 
 
-def check_requirements(report: dict, required: Iterable[str]) -> int:
-    """0, or 3 once it is said which contexts of some variants and engines are incomplete."""
-    code = 0
+def unmet_requirements(report: Tree, required: Iterable[str]) -> Iterator[str]:
+    """Which contexts of some variants and engines are incomplete, a line for each that has any."""
     for variant in report["variants"]:
-        missed = [question["id"] for question in variant["questions"]
-                  if question["all_required_covered"] is False and variant["id"] in required]
-        if missed:
-            code = 3
-            say("exigence non tenue : {} : {} ({}{}).\n".format(
-                variant["id"], counted(len(missed), "contexte incomplet"), ", ".join(missed[:5]),
-                ", …" if len(missed) > 5 else ""), sys.stderr)
-    return code
-
-
-def finish(outputs: Outputs, texts: Mapping[str, Iterable[str]], table: str = "") -> None:
-    """Write the files, print the table where none goes, tell a person at a terminal where they are."""
-    outputs.write(texts)
-    say(table, sys.stderr if 1 in map(descriptor_of, texts) else sys.stdout)
-    if sys.stderr and sys.stderr.isatty():
-        say("".join(f"Écrit : {path}\n" for path in texts if descriptor_of(path) is None), sys.stderr)
-
-
-class Progress:
-    """Counts the questions done, on standard error when it is a terminal."""
-
-    def __init__(self, total: int):
-        self.total, self.done, self.told = total, 0, 0
-        self.stream = sys.stderr if sys.stderr and sys.stderr.isatty() else None
-
-    def __call__(self) -> None:
-        self.done += 1
-        percent = self.done * 100 // self.total
-        if self.stream and percent > self.told:
-            self.told = percent
-            say(f"\r{percent:3} % des questions, toutes variantes comprises" if percent < 100
-                else "\r" + " " * 60 + "\r", self.stream)
+        missed = [question["id"] for question in variant["questions"] if question["all_required_covered"] is False]
+        if missed and variant["id"] in required:
+            yield (f"exigence non tenue : {variant['id']} : {counted(len(missed), 'contexte incomplet')} "
+                   f"({some(missed)}).\n")
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

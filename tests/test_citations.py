@@ -102,15 +102,15 @@ class Citations(TestCase):
     def test_refused_registers(self):
         for register, lines in (
                 (self.small(self.cite(), self.cite(relation="contradicts")),
-                 ["claims[0].citations[1] : même citation qu'une autre de cette affirmation, avec une autre relation (supports et contradicts) ; choisissez."]),
-                (self.small(self.cite(relation="support")), ["claims[0].citations[0].relation : relation « support » inconnue. Possibles : supports (soutient), "
+                 ["claims[0] (c).citations[1] : même citation qu'une autre de cette affirmation, avec une autre relation (supports et contradicts) ; choisissez."]),
+                (self.small(self.cite(relation="support")), ["claims[0] (c).citations[0].relation : relation « support » inconnue. Possibles : supports (soutient), "
                  "insufficient (ne suffit pas), contradicts (contredit), irrelevant (hors sujet), review (à relire)."]),
                 (self.small(passages=[{"id": "A", "text": "un"}, {"id": "A", "text": "deux"}]),
-                 ["passages[1].id : identifiant « A » déjà pris par passages[0].id ; donnez-en un autre."]),
+                 ["passages[1] (A).id : identifiant « A » déjà pris par passages[0] (A).id ; donnez-en un autre."]),
                 (self.small(passages=[{"id": "A", "text": " "}, {"id": "B"}], context=[]),
-                 ["passages[0].text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide.", "passages[1] : la clé « text » manque ; ajoutez-la."]),
+                 ["passages[0] (A).text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide.", "passages[1] (B) : la clé « text » manque ; ajoutez-la."]),
                 (self.small(context=["A", "Z"]), ["context[1] : passage « Z » inconnu. Possibles : A, B."]),
-                (self.small(self.cite(revision=1.5)), ["claims[0].citations[0].revision : attendu : un entier, un texte ou null ; trouvé : 1.5."]),
+                (self.small(self.cite(revision=1.5)), ["claims[0] (c).citations[0].revision : attendu : un entier, un texte ou null ; trouvé : 1.5."]),
                 ({"claims": []}, ["la clé « passages » manque, ou « context_from ».", "la clé « context » manque, ou « context_from »."]),
                 (self.small(context_from={"report": "r", "variant": "v", "question": "q"}), ["context_from : remplace « passages » et « context » ; ôtez-les.",
                                                                                            "context_from.report (r) : introuvable ; vérifiez le chemin."])):

@@ -1,6 +1,7 @@
 """Contexts of other engines: records as they come, positions that lie, gates, baselines, figures against brute force."""
 
 import json
+import os
 import random
 import re
 import unicodedata
@@ -8,7 +9,7 @@ import unittest
 from fractions import Fraction
 from itertools import product
 
-from support import TestCase, atelier, bare, make_case, measure_memory, question, run, variant
+from support import ROOT, TestCase, atelier, bare, make_case, measure_memory, question, run, spawn, variant
 
 TEXT = "Prime 😀 de 100 € par an.\nL’indemnité est due : trois mois.\n\nLe préavis est de trois mois francs."
 FACTS = [{"id": "prime", "document": "d", "quote": "100 €"}, {"id": "preavis", "document": "d", "quote": "préavis est de trois mois francs"}]
@@ -112,7 +113,7 @@ class Contexts(TestCase):
         case = dict(self.case, documents=[{"id": "d", "text": TEXT, "pays": "FR"}])
         case["questions"] = [dict(case["questions"][0]), dict(case["questions"][1], filters={"pays": "BE"}), case["questions"][2]]
         loss = question(self.judge({"question": "p", "context": []}, {"question": "q", "context": []}, case=case), "moteur", "q")["facts"][0]["loss"]
-        self.assertEqual(loss, {"stage": "filtered_out", "filter": {"pays": {"wanted": "BE", "found": "FR"}}})
+        self.assertEqual(bare(loss), {"stage": "filtered_out", "filter": {"pays": {"wanted": "BE", "found": "FR"}}})
 
     def test_recall_of_hits_and_contexts_over_budget(self):
         case = dict(self.case, settings={"budget_words": 3})
@@ -154,7 +155,7 @@ class Contexts(TestCase):
                              "id": "q", "text": "Préavis ?", "required_facts": ["un", "deux"], "filters": {
                                  "livre": "A"}}])
         asked = question(self.judge({"question": "q", "context": []}, case=case), "moteur")
-        self.assertEqual([fact["loss"] for fact in asked["facts"]],
+        self.assertEqual([bare(fact["loss"]) for fact in asked["facts"]],
                          [{"stage": "not_sent", "missing": [[0, 2]]}, {
                              "stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}}])
 
@@ -203,6 +204,30 @@ class Contexts(TestCase):
         self.assertEqual(self.fault({"document": "d", "text": "Prime", "start_char": 3, "end_char": 8}),
                          "ligne 1 : context[0] : le texte « Prime » n'est pas celui des positions 3 à 8 de « d » : « me 😀 ».")
 
+    def test_a_text_at_its_positions_may_have_other_apostrophes_or_be_decomposed(self):
+        start, text = TEXT.index("L’indemnité"), "L’indemnité est due"
+        for sent in (text.replace("’", "'"), unicodedata.normalize("NFD", text), "L'indemnite\u0301  est\ndue"):
+            for limits in ({"start_char": start, "end_char": start + len(text)}, {"start": 7, "end": 10}):
+                self.assertEqual(self.sent({"document": "d", "text": sent, **limits})["words_sent"], 3)
+        prefix = {"passage": "fixe_48_0/d#0001", "text": "Prime 😀 de 100 € par an. L'indemnité"}
+        self.assertEqual(self.sent(prefix)["words_sent"], 8)
+
+    def test_long_texts_that_differ_are_shown_where_they_do(self):
+        words = ["mot{}".format(number) for number in range(60)]
+        case = make_case(" ".join(words), quote="mot1")
+        record = {"document": "d", "start": 0, "end": 60, "text": " ".join(words[:50] + ["autre"] + words[51:])}
+        sentence, = self.faults({"question": "q", "context": [record]}, case=case)
+        self.assertRegex(sentence, "le texte « ….* mot49 autre .* » n'est pas celui des positions 0 à 60 de « d » : "
+                                   "« ….* mot49 mot50 .* »")
+        record = {"document": "d", "start_char": 4, "end_char": 5, "text": "mot"}
+        sentence, = self.faults({"question": "q", "context": [record]}, case=case)
+        self.assertTrue(sentence.endswith("n'est pas celui des positions 4 à 5 de « d » : un texte vide."), sentence)
+
+    def test_a_pdf_or_an_archive_is_called_what_it_is(self):
+        for data, kind in ((b"%PDF-1.7\n%\xe2\xe3\n1 0 obj\n", "un PDF"), (b"PK\x03\x04\n\xff\n", "un .docx ou une archive")):
+            self.assertEqual(self.faults(data), [
+                "c'est {} ; extrayez-en le texte, et enregistrez-le en UTF-8.".format(kind)])
+
     def test_half_a_utf_16_pair_beside_positions_is_a_sentence(self):
         sentences = self.faults(
             '{"question": "p", "context": [{"document": "d", "text": "\\ud800Prime", "start_char": 3}]}')
@@ -237,7 +262,7 @@ class Contexts(TestCase):
         documents = [{"id": "c2023", "text": "Le client indemnise le prestataire."}, {"id": "c2024", "text": "Le client indemnise le prestataire."}]
         case = make_case(documents=documents, facts=[{"id": "f", "document": "c2024", "quote": "client indemnise"}])
         report = self.judge({"question": "q", "context": [{"document": "c2023", "text": "Le client indemnise le prestataire."}]}, case=case)
-        self.assertEqual(question(report, "moteur")["facts"][0]["loss"], {"stage": "not_sent", "missing": [[1, 3]], "same_words_in": ["c2023"]})
+        self.assertEqual(bare(question(report, "moteur")["facts"][0]["loss"]), {"stage": "not_sent", "missing": [[1, 3]], "same_words_in": ["c2023"]})
         for text, part in (("Le prestataire indemnise le client", "n'est pas dans"), ("Le client indemnise", "figure plusieurs fois dans le corpus")):
             sentence, = self.faults({"question": "q", "context": [text]}, case=case)
             self.assertIn(part, sentence)
@@ -435,9 +460,13 @@ class Export(TestCase):
 
     def test_outputs_may_not_meet(self):
         path = self.write(make_case())
-        for one, other in ((self.folder / "x", self.folder / "x"), ("-", "/dev/stdout"), (self.folder / "x", self.folder / "." / "x")):
+        told = "{} : deux sorties ne peuvent avoir le même nom ; changez-en une.\n"
+        for one, other in ((self.folder / "x", self.folder / "x"), (self.folder / "x", self.folder / "." / "x")):
             code, _, err = run("--case", path, "--output", one, "--export", other)
-            self.assertEqual((code, err), (2, "{} : deux sorties ne peuvent avoir le même nom ; changez-en une.\n".format(other)))
+            self.assertEqual((code, err), (2, told.format(other)))
+        process = spawn(ROOT / "atelier.py", "--case", path, "--output", "-", "--export", "/dev/stdout",
+                        env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+        self.assertEqual((process.returncode, process.stderr.decode("utf-8")), (2, told.format("/dev/stdout")))
         self.assertEqual(run("--case", path, "--export", path)[0], 2)
 
 

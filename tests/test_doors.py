@@ -120,7 +120,7 @@ class Doors(TestCase):
                                "--output", self.folder / "apres.json", "--export", self.folder / "e.jsonl",
                                "--html", self.folder / "page.html")
         self.assertEqual(code, 0, err)
-        self.assertEqual(seen, {"SQL": {"Searching", "Beside"}, "files": {"Command"}})
+        self.assertEqual(seen, {"SQL": {"Searching", "Engine"}, "files": {"Command"}})
 
 
 if __name__ == "__main__":

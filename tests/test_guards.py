@@ -18,7 +18,7 @@ MUTANTS = (
     (6, "    if not places:\n        raise", "    if not places:\n        return 0, 1\n        raise"),
     (7, "elif required and not answerable:", "elif False:"),
     (7, "elif answerable and not required:", "elif False:"),
-    (8, "text:filled file:filled", "text:text file:filled"),
+    (8, "title:text text: file:", "title:text text:text file:"),
     (9, "return all(covered) if question.answerable", "return any(covered) if question.answerable"),
     (10, "if at < quote.end else []", "if at < quote.end - 1 else []"),
     (10, "if at < span.start and at < quote.end:", "if at < span.start - 1 and at < quote.end:"),

@@ -231,7 +231,7 @@ class Paths(Outputs):
         with mock.patch("os.path.commonpath", side_effect=ValueError("Paths don't have the same drive")):
             code, out, err = run("--case", self.case)
         self.assertEqual((code, out), (2, ""))
-        self.assertIn("documents[0].file", err)
+        self.assertIn("documents[0] (d).file", err)
         self.assertIn("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.", err)
 
     def test_a_file_name_of_another_encoding(self):
@@ -254,7 +254,7 @@ class Paths(Outputs):
                 (["--output", "r.json", "c.json"], missing.format("c.json", "c.json")),
                 (["--case", "a.json", "b"],
                  "L'option « b » est inconnue. Possibles : --case, --output, --html, --from, --export, "
-                 "--contexts, --require, --baseline, --citations, --self-test, --version, -h, …."),
+                 "--question, --contexts, --require, --baseline, --citations, --self-test, --version, …."),
                 (["--cas", "a.json"], "L'option « --cas » est inconnue. Vouliez-vous dire « --case » ?")):
             self.assertEqual(run(*argv), (2, "", sentence + "\n"))
 

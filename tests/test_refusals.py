@@ -40,7 +40,7 @@ class Refusals(TestCase):
         inside.mkdir()
         (inside / "lien.txt").symlink_to(self.folder / "dehors.txt")
         path = self.write(make_case(documents=[{"id": "d", "file": "lien.txt"}]), "cas/cas.json")
-        self.assertEqual(run("--case", path), (2, "", "cas.json : documents[0].file (lien.txt) : hors du dossier du fichier "
+        self.assertEqual(run("--case", path), (2, "", "cas.json : documents[0] (d).file (lien.txt) : hors du dossier du fichier "
                                                       "qui le nomme ; placez-le sous ce dossier.\n"))
 
     def test_a_file_path_that_no_system_takes(self):
@@ -49,7 +49,7 @@ class Refusals(TestCase):
             lines = self.refused(case)
             self.assertEqual(len(lines), 2)
             self.assertRegex(lines[0], r"^cas.json : documents\[0\].file : (caractère de contrôle|moitié de paire) .* ; supprimez ce caractère\.$")
-            self.assertEqual(lines[1], "cas.json : documents[0].file ({}) : chemin invalide ; séparez les dossiers par « / ».".format(shown))
+            self.assertEqual(lines[1], "cas.json : documents[0] (d).file ({}) : chemin invalide ; séparez les dossiers par « / ».".format(shown))
 
     def test_a_link_within_the_folder_is_followed(self):
         (self.folder / "texte.txt").write_bytes(b"\xef\xbb\xbf" + "Le préavis\r\nest de trois mois.".encode("utf-8"))
@@ -77,7 +77,7 @@ class Refusals(TestCase):
                       facts=[{"id": "f", "document": "zzz", "quote": "Un"}],
                       filters={"pays": "zzz"}))
         self.assertEqual(told, [
-            "cas.json : facts[0].document : document « zzz » inconnu. Possibles : {}, ….".format(
+            "cas.json : facts[0] (f).document : document « zzz » inconnu. Possibles : {}, ….".format(
                 ", ".join(listed).format(*"d" * 12)),
             "cas.json : filters.pays : aucun document n'a « zzz » pour cette clé. Valeurs présentes : {}, ….".
             format(", ".join("« {} »".format(each) for each in listed).format(*"P" * 12))])
@@ -94,7 +94,7 @@ class Refusals(TestCase):
     def test_a_document_file_with_a_control_character(self):
         (self.folder / "texte.txt").write_bytes("Le préavis est\x07 de trois mois.".encode("utf-8"))
         self.assertEqual(self.refused(make_case(documents=[{"id": "d", "file": "texte.txt"}])), [
-            "cas.json : documents[0].file (texte.txt) : caractère de contrôle U+0007 au caractère 14 (compté depuis 0) ; "
+            "cas.json : documents[0] (d).file (texte.txt) : caractère de contrôle U+0007 au caractère 14 (compté depuis 0) ; "
             "supprimez ce caractère."])
 
     def test_integers_that_readers_would_round(self):
@@ -108,7 +108,7 @@ class Refusals(TestCase):
                      for form in ("NFC", "NFD")]
         told = self.refused(make_case(documents=documents, facts=[], questions=[]))
         self.assertEqual([line.partition("identifiant")[0] for line in told],
-                         ["cas.json : documents[1].id : "])
+                         ["cas.json : documents[1] ({}).id : ".format(unicodedata.normalize("NFD", "été"))])
 
     def test_every_fault_of_json_has_its_words(self):
         for text, place in (
@@ -128,7 +128,7 @@ class Refusals(TestCase):
             self.assertEqual(self.refused(data), ["cas.json : " + told])
             (self.folder / "bail").write_bytes(data)
             self.assertEqual(self.refused(make_case(documents=[{"id": "d", "file": "bail"}])),
-                             ["cas.json : documents[0].file (bail) : " + told])
+                             ["cas.json : documents[0] (d).file (bail) : " + told])
 
     def absences(self, text, *quotes):
         """The sentence that refuses each quote of a text, after its place; None for one that is located."""

@@ -226,11 +226,11 @@ class Pieces(Structured):
                          facts=[{"id": "f", "document": "d", "quote": "Date de signature : 2024-01-15"}], question="Quel essai ?",
                          variants=[{"id": "s", "unit": "sections", "max_chars": 500}, {"id": "w", "unit": "words", "size": 50}])
         report = self.report(case)
-        self.assertEqual(question(report, "s")["facts"][0]["loss"], {"stage": "not_indexed", "missing": [[12, 17]]})
+        self.assertEqual(bare(question(report, "s")["facts"][0]["loss"]), {"stage": "not_indexed", "missing": [[12, 17]]})
         self.assertTrue(question(report, "w")["all_required_covered"])
         case["questions"][0]["filters"] = {"type": "autre"}  # the document itself is removed, whatever is indexed of it
         self.assertEqual(
-            question(self.report(case), "s")["facts"][0]["loss"],
+            bare(question(self.report(case), "s")["facts"][0]["loss"]),
             {"stage": "filtered_out", "filter": {"type": {"wanted": "autre", "found": "essai"}}})
 
     def test_markdown_is_cut_between_paragraphs_and_kept_whole_in_fences(self):
@@ -392,7 +392,7 @@ class Filters(TestCase):
         self.assertEqual(question(report, "w")["no_hits"], "no_document")  # [0, 4[ is over both books, [4, 6[ is of the other
         for each in "sw":
             self.assertEqual(
-                question(report, each)["facts"][0]["loss"],
+                bare(question(report, each)["facts"][0]["loss"]),
                 {"stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}})
         self.assertEqual([variant(report, each)["summary"]["mixed_passages"] for each in "sw"], [0, 1])
         self.assertEqual(variant(report, "w")["summary"]["mixed_by"], {"livre": 1, "pays": 1})
@@ -410,7 +410,7 @@ class Filters(TestCase):
                          {"stage": "not_matched", "missing": [[2, 4]], "passage": "d#0001"})
         case["facts"][0]["quote"] = "quatre cinq"
         self.assertEqual(
-            question(self.report(case), "v")["facts"][0]["loss"],
+            bare(question(self.report(case), "v")["facts"][0]["loss"]),
             {"stage": "filtered_out", "filter": {"livre": {"wanted": "A", "found": "B"}}})
 
     def test_a_key_that_sections_inherit_mixes_nothing(self):

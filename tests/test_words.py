@@ -41,12 +41,13 @@ class EveryCharacter(TestCase):
         for pattern in ("a{0}b {0} {0}c d{0}", "{0}"):
             texts = [atelier.make_searchable(pattern.format(chr(point))) for point in points]
             for point, text, tokens in zip(points, texts, fts5_tokens(texts)):
-                if len(text.split(" ") if text else []) != len(tokens):
+                words = [word for word in text.split(" ") if any(map(str.isalnum, word))]  # not a mark alone
+                if len(words) != len(tokens):
                     self.fail("U+{:04X}: {!r} is {} for FTS5".format(point, text, tokens))
 
     def test_letters_are_those_of_python_but_for_a_short_list(self):
         def is_searched(point):
-            return bool(atelier.make_searchable(chr(point)))
+            return any(map(str.isalnum, atelier.make_searchable(chr(point))))
         points = [point for point in range(1, 0x30000) if not 0xd800 <= point < 0xe000]
         letters = {point for point in points if chr(point).isalnum()}
         found = {point for point in points if is_searched(point)}
