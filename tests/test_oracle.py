@@ -1,10 +1,10 @@
-"""An independent oracle: it recomputes the report of a case the slow and obvious way, from the specification alone.
+"""An independent oracle: it recomputes a report the slow and obvious way, from the specification alone.
 
-Coverage is a set of (document, position), redundancy a Counter, the budget a list cut short, bm25 its published
-formula. Seeded random cases are compared field by field; so are the cases of the repository, and a case of real
-text when its data is there. What the report says would be enough is run again, and so is a little less.
+Coverage is a set of (document, position), redundancy a Counter, the budget a list cut short, bm25 its
+published formula. Seeded random cases are compared field by field; so are the cases of the repository, and a
+case of real text when its data is there. What the report says would be enough is run again, and less.
 
-It reads `sections` passages from the export: their words, once told, are searched, sent and judged as the others'.
+The passages of `sections` are read from the export: searched, sent and judged as the others.
 """
 
 import copy
@@ -28,13 +28,14 @@ from support import ROOT, TESTS, TestCase, atelier, real_run, run
 
 CHUNKINGS = {"fixe_48_0": {"unit": "words", "size": 48, "overlap": 0},
              "fixe_96_0": {"unit": "words", "size": 96, "overlap": 0},
-             "fixe_48_16": {"unit": "words", "size": 48, "overlap": 16}, "paragraphes": {"unit": "paragraphs"}}
+             "fixe_48_16": {"unit": "words", "size": 48, "overlap": 16},
+             "paragraphes": {"unit": "paragraphs"}}
 # Every stage but not_indexed: the variants of these cases index every word.
 STAGES = {"filtered_out", "cut_by_budget", "split_at_boundary", "not_matched", "ranked_too_low"}
 NOT_METADATA = {"id", "title", "text", "file", "structure", "sections"}
 ENDLESS = 10 ** 7  # more words, and more passages, than any of these cases has
 
-# `lead`: the words of its text before its own (a repeated title, a half word), `size`: all the words of its text,
+# `lead`: the words of its text before its own (a repeated title, a half word), `size`: all its text's words,
 # `first` and `last`: the interval of the words that it touches, halves included.
 Passage = namedtuple("Passage", "name document start end lead size first last text characters")
 Quote = namedtuple("Quote", "document start end written")
@@ -75,10 +76,11 @@ def inside(before, after):
 
 
 def occurrences(quote, text):
-    """[(first word, word after the last)] of a folded quote in a folded text, whole words and numbers at its edges."""
+    """[(first word, word after the last)] of a folded quote in a folded text, no word or number cut."""
     found, at = [], text.find(quote)
     while at >= 0:
-        if not any(inside(text[max(0, edge - 9):edge], text[edge:edge + 9]) for edge in (at, at + len(quote))):
+        edges = at, at + len(quote)
+        if not any(inside(text[max(0, edge - 9):edge], text[edge:edge + 9]) for edge in edges):
             first = text.count(" ", 0, at)
             found.append((first, first + len(quote.split())))
         at = text.find(quote, at + 1)
@@ -104,19 +106,19 @@ def search_terms(text, stop_words):
 
 
 def likeness(one, other):
-    """The share of the longer of two folded words that they begin with in common; 0 below four letters, or six tenths."""
-    shared = next((number for number, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
-    longer = max(len(one), len(other))
+    """The share of the longer of two folded words that both begin with; 0 when too few."""
+    shorter, longer = sorted((len(one), len(other)))
+    shared = next((number for number, (a, b) in enumerate(zip(one, other)) if a != b), shorter)
     return shared / longer if shared >= 4 and 10 * shared >= 6 * longer else 0
 
 
-class OneOf(frozenset):
-    """What is equal to any of its elements."""
+class OneOf(tuple):
+    """What is equal to any of its elements, where the specification leaves the choice."""
 
     def __eq__(self, other):
-        return other in self
+        return any(other == one for one in tuple(self))
 
-    __hash__ = frozenset.__hash__
+    __hash__ = tuple.__hash__
 
 
 @lru_cache(maxsize=None)
@@ -129,7 +131,7 @@ def by_first_letters(text):
 
 
 def near_words(terms, text):
-    """[[term, the words of a text that are equally near to it, and the nearest], …] of the terms that have such a word."""
+    """[[term, the words of a text nearest to it, all equally], …] of the terms that have some."""
     pairs = []
     for term in terms:
         alike = by_first_letters(text).get(folded_word(term)[:4], ())
@@ -174,14 +176,16 @@ def header(text):
 
 
 class Corpus:
-    """What the variants share: texts, positions of words and quotes, metadata, and the settings of the report."""
+    """What the variants share: texts, positions of words and quotes, metadata, the settings of the report."""
 
     def __init__(self, case, settings):
-        self.top_k, self.budget, self.stop_words = (settings[key] for key in ("top_k", "budget_words", "stop_words"))
-        self.filters, self.texts, self.metadata, self.sections, self.titles = settings["filters"], {}, {}, {}, {}
+        self.top_k, self.budget = settings["top_k"], settings["budget_words"]
+        self.stop_words, self.filters = settings["stop_words"], settings["filters"]
+        self.texts, self.metadata, self.sections, self.titles = {}, {}, {}, {}
         for document in case["documents"]:
             self.read(document, settings.get("index_titles"))
-        self.words = {name: [word.span() for word in re.finditer(r"\S+", text)] for name, text in self.texts.items()}
+        self.words = {name: [word.span() for word in re.finditer(r"\S+", text)]
+                      for name, text in self.texts.items()}
         self.edges = {name: tuple(zip(*spans)) for name, spans in self.words.items()}
         self.folded = {name: folded(text) for name, text in self.texts.items()}
         self.quotes = {fact["id"]: [self.locate(quote) for quote in fact.get("any_of", [fact])]
@@ -190,7 +194,7 @@ class Corpus:
     def read(self, document, index_titles):
         name, sections = document["id"], document.get("sections", [])
         own = {key: value for key, value in document.items() if key not in NOT_METADATA}
-        self.texts[name] = "\n\n".join(section["text"] for section in sections) if sections else document["text"]
+        self.texts[name] = "\n\n".join(section["text"] for section in sections or [document])
         if document.get("structure") == "contract":
             own = dict(header(self.texts[name]), **own)
             self.titles[name] = " ".join([own["reference"], own.pop("title"), *own["parties"]])
@@ -212,23 +216,27 @@ class Corpus:
         return self.words[document][start][0], self.words[document][end - 1][1]
 
     def refusals(self, document, characters, filters):
-        """Those of the sections that an interval of characters overlaps; the document's where there is none."""
+        """Those of the sections that some characters overlap; of the document where there is none."""
         touched = [metadata for start, end, metadata in self.sections[document]
                    if start < characters[1] and characters[0] < end]
-        return {key: told for metadata in touched or [self.metadata[document]]
-                for key, told in refusals(metadata, filters).items()}
+        told = [refusals(metadata, filters) for metadata in touched or [self.metadata[document]]]
+        return {key: {"wanted": wanted, "found": OneOf(one[key]["found"] for one in told if key in one)}
+                for key, wanted in filters.items() if any(key in one for one in told)}
 
 
 class Variant:
     """The passages of one variant, and what a question must find, send, cover and lose among them."""
 
+    CUT = "start_char", "end_char", "text"
+
     def __init__(self, corpus, chunking, heeds_questions=True, exported=()):
         self.corpus, self.heeds_questions, self.passages = corpus, heeds_questions, {}
         self.lengths, self.rows, self.at, self.of = {}, defaultdict(dict), defaultdict(list), {}
         for document in corpus.texts:
-            rows = [only(row, ("start_char", "end_char", "text")) for row in exported if row["document"] == document]
+            rows = [only(row, Variant.CUT) for row in exported if row["document"] == document]
             cuts = rows if chunking["unit"] == "sections" else self.cuts(document, **chunking)
-            self.passages[document] = [self.passage(document, number, **cut) for number, cut in enumerate(cuts, 1)]
+            self.passages[document] = [self.passage(document, number, **cut)
+                                       for number, cut in enumerate(cuts, 1)]
         self.every = [passage for passages in self.passages.values() for passage in passages]
         for passage in self.every:
             self.index(passage)
@@ -239,19 +247,19 @@ class Variant:
         if unit == "chars":
             spans = naive_windows(len(text), size, overlap)
         else:
-            spans = naive_windows(len(text.split()), size, overlap) if unit == "words" else naive_paragraphs(text)
+            words = len(text.split())
+            spans = naive_windows(words, size, overlap) if unit == "words" else naive_paragraphs(text)
             spans = [self.corpus.characters(document, *span) for span in spans]
-        return [{"start_char": start, "end_char": end, "text": text[start:end]} for start, end in spans]
+        return [dict(zip(self.CUT, (start, end, text[start:end]))) for start, end in spans]
 
     def passage(self, document, number, start_char, end_char, text):
         starts, ends = self.corpus.edges[document]
         first, last = bisect_right(ends, start_char), bisect_left(starts, end_char)
-        cut_in_front = first < last and starts[first] < start_char
-        end = last - (first < last and ends[last - 1] > end_char)
-        size = len(text.split())
-        return Passage("{}#{:04}".format(document, number), document, first + cut_in_front,
-                       max(first + cut_in_front, end), size - (last - first) + cut_in_front, size, first, last, text,
-                       (start_char, end_char))
+        size, halved = len(text.split()), first < last and starts[first] < start_char
+        start = first + halved
+        end = max(start, last - (first < last and ends[last - 1] > end_char))
+        return Passage("{}#{:04}".format(document, number), document, start, end,
+                       size - (last - first) + halved, size, first, last, text, (start_char, end_char))
 
     def index(self, passage):
         self.of[passage.name] = passage
@@ -281,33 +289,32 @@ class Variant:
         return (idf if idf > 0 else 1e-6) * (times * (1.2 + 1) / (times + 1.2 * length))
 
     def ranking(self, question, terms, shown):
-        """(admitted passages that match, best first; bm25 by name; whether rounding alone tells two neighbours apart).
+        """(admitted passages that match, best first; bm25 by name; whether rounding alone tells two apart).
 
         Where it does, equals follow the order shown.
         """
-        scores, filters = defaultdict(float), self.filters(question)
+        scores, made_of, filters = defaultdict(float), defaultdict(list), self.filters(question)
         passages = len(self.every)
         for rows in (self.rows[folded_word(term)] for term in terms):
             idf = math.log((passages - len(rows) + 0.5) / (len(rows) + 0.5))
             for name, times in rows.items():
                 length = 1 - 0.75 + 0.75 * self.lengths[name] / self.mean
                 scores[name] -= (idf if idf > 0 else 1e-6) * (times * (1.2 + 1) / (times + 1.2 * length))
+                made_of[name].append((self.lengths[name], len(rows), times))
         ranked = [self.of[name] for _, name in sorted((score, name) for name, score in scores.items())
                   if not filters or not self.refusals(self.of[name], filters)]
         doubtful, groups, ordered = False, [0], [scores[passage.name] for passage in ranked]
         for number, (one, other) in enumerate(zip(ordered, ordered[1:])):
             close = other - one <= 1e-12 * -one
-            doubtful = doubtful or close and self.made_of(terms, ranked[number]) != self.made_of(terms, ranked[number + 1])
+            pair = ranked[number:number + 2] if close and not doubtful else ranked[:1] * 2
+            doubtful = doubtful or made_of[pair[0].name] != made_of[pair[1].name]
             groups.append(groups[-1] + (not close))
         if doubtful:
             place = {name: rank for rank, name in enumerate(shown)}
-            keys = {passage.name: (group, place.get(passage.name, ENDLESS)) for group, passage in zip(groups, ranked)}
+            keys = {passage.name: (group, place.get(passage.name, ENDLESS))
+                    for group, passage in zip(groups, ranked)}
             ranked.sort(key=lambda passage: keys[passage.name])
         return ranked, scores, doubtful
-
-    def made_of(self, terms, passage):
-        """All that the score of a passage is made of."""
-        return self.lengths[passage.name], [self.rows[folded_word(term)].get(passage.name) for term in terms]
 
     def hits(self, ranked, per_document, top_k):
         """The best of all, or the best of each document where the question asks for so many of each."""
@@ -344,7 +351,8 @@ class Variant:
                         for rank, hit in hits if kept_of[rank]],
             "words_sent": min(len(sent), self.corpus.budget),
             "redundant_words": sum(times - 1 for times in kept.values()),
-            "facts": facts, "all_required_covered": all(fact["covered"] for fact in facts) if required else None,
+            "facts": facts,
+            "all_required_covered": all(fact["covered"] for fact in facts) if required else None,
             "needed": trip.needed(required) if required else None}
 
     def no_hits(self, question, terms):
@@ -367,22 +375,24 @@ class Variant:
         median = (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
         needed = [question["needed"] for question in answerable]
         budgets = [told["budget_words"] for told in needed]
-        # Whatever top_k, a question by document has the hits that it has: complete from the first rank, or never.
+        # Whatever top_k, a question by document has its own hits: complete from the first rank, or never.
         depths = [(told["deeper"] or {}).get("top_k", told["budget_words"] and 1) for told in needed]
         return {
-            "passages_indexed": len(sizes), "words_indexed": sum(sizes), "answerable_questions": len(answerable),
+            "passages_indexed": len(sizes), "words_indexed": sum(sizes),
+            "answerable_questions": len(answerable),
             "complete_contexts": sum(question["all_required_covered"] for question in answerable),
             "facts_covered": sum(fact["covered"] for fact in facts), "facts_required": len(facts),
-            "facts_whole": sum(any(self.whole(quote) for quote in self.corpus.quotes[fact["id"]]) for fact in facts),
+            "facts_whole": sum(any(map(self.whole, self.corpus.quotes[fact["id"]])) for fact in facts),
             "words_sent": sum(question["words_sent"] for question in answerable),
             "redundant_words": sum(question["redundant_words"] for question in answerable),
             "losses": dict(Counter(fact["loss"]["stage"] for fact in facts if fact["loss"])),
             "budget_curve": steps(budgets), "depth_curve": steps(depths),
-            "passage_words": {"min": sizes[0], "median": int(median) if median % 1 == 0 else median, "max": sizes[-1]}}
+            "passage_words": {"min": sizes[0], "max": sizes[-1],
+                              "median": median if median % 1 else int(median)}}
 
     def touching(self, quote):
         """The passages that hold a word of a quote, or a part of one, in text order."""
-        found = {p.name: p for position in range(quote.start, quote.end) for p in self.at[quote.document, position]}
+        found = {p.name: p for place in words_of(quote) for p in self.at[place]}
         return [found[name] for name in sorted(found)]
 
     def whole(self, quote):
@@ -400,7 +410,7 @@ def words_of(quote):
 
 
 def enough(variant, hits, required):
-    """(rank, words) by which the hits, in their order, have brought every word of one alternative of each fact."""
+    """(rank, words) by which hits have brought, in their order, every word of one alternative a fact."""
     alternatives = [[words_of(quote) for quote in variant.corpus.quotes[name]] for name in required]
     wanted = set().union(*(words for fact in alternatives for words in fact))
     near = {passage.name for place in wanted for passage in variant.at[place]}
@@ -419,7 +429,7 @@ class Trip:
     """A question's way through a variant: what it found and sent, and from that the fate of each fact."""
 
     def __init__(self, variant, question, terms, ranked, hits, scores, sent, kept):
-        self.variant, self.asked, self.ranked, self.hits, self.scores = variant, question, ranked, hits, scores
+        self.variant, self.ranked, self.hits, self.scores = variant, ranked, hits, scores
         self.searched, self.sent, self.kept, self.corpus = terms, sent, kept, variant.corpus
         self.filters, self.per_document = variant.filters(question), variant.per_document(question)
         self.found = {place for place, _ in sent}
@@ -437,14 +447,14 @@ class Trip:
         best = share.index(max(share))
         if len(judged) == 1:
             return dict(judged[0], id=name)
-        return dict(judged[best], id=name, alternatives=judged, covered_by=best if judged[best]["covered"] else None)
+        covered_by = best if judged[best]["covered"] else None
+        return dict(judged[best], id=name, alternatives=judged, covered_by=covered_by)
 
     def judge(self, quote):
         words = words_of(quote)
         loss = None if words <= self.kept else self.loss(quote, words - self.kept)
         if loss:
-            places = self.places_of(loss)
-            loss.update({"places": places} if places else {})
+            loss["places"] = self.places_of(loss)
             others = {document for document, _ in self.kept} - {quote.document}
             elsewhere = sorted(name for name in others if any(
                 words_of(Quote(name, *span, None)) <= self.kept
@@ -460,8 +470,11 @@ class Trip:
         refused = [p for p in touching if p not in admitted]
         lost = [place for place in words_of(quote) if not any(p in admitted for p in self.variant.at[place])]
         if any(p in refused for place in lost for p in self.variant.at[place]):
-            told = [self.variant.refusals(p, self.filters) for p in refused]
-            return {"stage": "filtered_out", "filter": {key: why for one in reversed(told) for key, why in one.items()}}
+            told = [why for p in refused for why in self.variant.refusals(p, self.filters).items()]
+            found = {key: OneOf(value for name, why in told if name == key for value in why["found"])
+                     for key in dict(told)}
+            told = {key: {"wanted": self.filters[key], "found": found[key]} for key in found}
+            return {"stage": "filtered_out", "filter": told}
         if not self.corpus.sections[document] and refusals(self.corpus.metadata[document], self.filters):
             return {"stage": "filtered_out", "filter": refusals(self.corpus.metadata[document], self.filters)}
         loss = {"missing": intervals(sorted(position for _, position in missing))}
@@ -470,7 +483,8 @@ class Trip:
         pieces = [{"passage": p.name, "rank": self.ranks.get(p.name)} for p in admitted]
         whole = [p.name for p in admitted if p.start <= quote.start and quote.end <= p.end]
         if missing <= self.found:
-            return dict(loss, stage="cut_by_budget", **self.over_budget(missing), **({} if whole else {"pieces": pieces}))
+            loss.update(self.over_budget(missing), stage="cut_by_budget")
+            return loss if whole else dict(loss, pieces=pieces)
         if not whole:
             longest = max(p.end - p.start for p in self.variant.every)
             longer = {"longest": longest} if quote.end - quote.start > longest else {}
@@ -495,12 +509,13 @@ class Trip:
     def place(self, passage):
         held, rank = self.terms(passage), self.ranks.get(passage.name)
         lacking = [term for term in self.searched if term not in {one["term"] for one in held}]
-        return {"passage": passage.name, "document": passage.document, "start": passage.start, "end": passage.end,
-                "words": passage.size, "rank": rank, "score": self.scores[passage.name] if rank else None,
-                "terms": held, "lacking": lacking, "near": near_words(lacking, passage.text), "text": passage.text}
+        return {"passage": passage.name, "document": passage.document, "start": passage.start,
+                "end": passage.end, "words": passage.size, "rank": rank,
+                "score": self.scores[passage.name] if rank else None, "terms": held, "lacking": lacking,
+                "near": near_words(lacking, passage.text), "text": passage.text}
 
     def needed(self, required):
-        """The smallest budgets, found by sending word after word: with the case's depth, then with the least enough."""
+        """The smallest budgets: with the case's depth, then with the least that is enough."""
         limit, here = "top_k", enough(self.variant, self.hits, required)
         deeper = enough(self.variant, self.ranked, required)
         if self.per_document is not None:
@@ -560,7 +575,7 @@ class OracleTest(TestCase):
         report = report or self.report(case)
         corpus = Corpus(case, report["settings"])
         self.check_case(case, report, corpus)
-        cuttings = {variant["id"]: {key: value for key, value in variant.items() if key not in ("id", "question_filters")}
+        cuttings = {variant["id"]: only(variant, set(variant) - {"id", "question_filters"})
                     for variant in case.get("variants", ())} or CHUNKINGS
         self.assertEqual([variant["id"] for variant in report["variants"]], list(cuttings))
         heeds = {variant["id"]: variant.get("question_filters", True) for variant in case.get("variants", ())}
@@ -571,19 +586,21 @@ class OracleTest(TestCase):
             self.check_variant(case, variant, reported)
 
     def check_variant(self, case, variant, reported):
-        self.assertEqual(reported["passages"], {document: [[passage.start, passage.end] for passage in passages]
-                                                for document, passages in variant.passages.items()})
+        self.assertEqual(reported["passages"], {
+            document: [[passage.start, passage.end] for passage in passages]
+            for document, passages in variant.passages.items()})
         self.assertEqual(len(reported["questions"]), len(case["questions"]))
-        records = [self.check_question(variant, *pair) for pair in zip(case["questions"], reported["questions"])]
+        pairs = zip(case["questions"], reported["questions"])
+        records = [self.check_question(variant, *pair) for pair in pairs]
         summary = variant.summary(records)
         self.assertEqual(only(reported["summary"], summary), summary, reported["id"])
-        self.assertEqual(*(repr(figures["passage_words"]["median"]) for figures in (reported["summary"], summary)))
-        sets = {question.get("set"): [] for question in case["questions"] if question.get("set")}
-        for name in sets:
+        medians = (figures["passage_words"]["median"] for figures in (reported["summary"], summary))
+        self.assertEqual(*map(repr, medians))
+        for name in {question["set"] for question in case["questions"] if "set" in question}:
             part = variant.summary([record for record, question in zip(records, case["questions"])
                                     if question.get("set") == name])
             told = reported["by_set"][name]
-            self.assertEqual(told, only(dict(part, **{key: told[key] for key in told if key not in part}), told))
+            self.assertEqual(only(told, set(told) & set(part)), only(part, set(told) & set(part)))
             self.assertLessEqual({"budget_curve", "depth_curve"}, set(told))
         self.stages.update(summary["losses"])
 
@@ -599,18 +616,21 @@ class OracleTest(TestCase):
         used = {name for question in case["questions"] for name in question.get("required_facts", [])}
         named = [[name] for name in corpus.quotes if name not in used]
         named += [[a["id"], b["id"]] for a, b in combinations(report["variants"], 2)
-                  if a["passages"] == b["passages"] and "chars" not in (a["chunking"]["unit"], b["chunking"]["unit"])
-                  and a.get("question_filters", True) == b.get("question_filters", True)]
+                  if a["passages"] == b["passages"] and a.get("question_filters") == b.get("question_filters")
+                  and "chars" not in (a["chunking"]["unit"], b["chunking"]["unit"])]
         for names in named:
-            self.assertTrue(any(all(name in warning for name in names) for warning in report["warnings"]), names)
-        told = [warning for warning in report["warnings"] if not re.match(
-            "question .* aucun mot à chercher|filtre .* clé absente|variante .* le recouvrement n'a aucun effet", warning)]
+            told = [warning for warning in report["warnings"] if all(name in warning for name in names)]
+            self.assertTrue(told, names)
+        others = ("question .* aucun mot à chercher|filtre .* clé absente|"
+                  "variante .* le recouvrement n'a aucun effet")
+        told = [warning for warning in report["warnings"] if not re.match(others, warning)]
         if not any("filters" in question for question in case["questions"]):
             self.assertEqual(bool(told), bool(named), told)
 
     def check_question(self, variant, question, reported):
         """The record expected, once compared with the one reported."""
-        terms, hits = search_terms(question["text"], variant.corpus.stop_words), reported["hits_before_budget"]
+        terms = search_terms(question["text"], variant.corpus.stop_words)
+        hits = reported["hits_before_budget"]
         ranked, scores, doubtful = variant.ranking(question, terms, [hit["passage"] for hit in hits])
         expected = variant.question(question, terms, ranked, scores)
         best = [hit["score"] for hit in expected["hits_before_budget"]]
@@ -633,9 +653,10 @@ class OracleTest(TestCase):
 
 
 # Random cases: few words, so that they collide, and some that begin alike.
-COMMON = """le la de du dû à où ou et l'hôtel hôtel d'accord l’accord plafond train billet Paris paris Été été sans pas
-remboursé Remboursé remboursés frais nuit de\u0301le\u0301gue\u0301 œuvre classe sauf""".split()
-RARE = "kayak zinc gelée brume l'avion orage quai tunnel vélo îlot remboursement plafonné délégation classés".split()
+COMMON = """le la de du dû à où ou et l'hôtel hôtel d'accord l’accord plafond train billet Paris paris Été été
+sans pas remboursé Remboursé remboursés frais nuit de\u0301le\u0301gue\u0301 œuvre classe sauf""".split()
+RARE = """kayak zinc gelée brume l'avion orage quai tunnel vélo îlot
+remboursement plafonné délégation classés""".split()
 SPACES = [" "] * 30 + ["  ", "\n", "\r\n", "\t", "\u00a0", " \n "]
 BLANK_LINES = ["\n\n", "\n \t\n", "\r\n\r\n", "\n\n\n", " \n\n "]
 SYNTAX = ["", "", "", " ?", "*", '"', " NOT ", " NEAR(", "^", ":", "-", ")", "'", " AND", ";--"]
@@ -655,8 +676,9 @@ def random_document(rng, name, shared):
     while left > 0:
         words = (rng.choice(shared) if rng.random() < 0.5 else random_words(rng, rng.randint(1, 90)))[:left]
         text, left = text + spaced(rng, words) + rng.choice(BLANK_LINES), left - len(words)
-    return {"id": name, "text": text if rng.random() < 0.5 else text.rstrip(), "année": rng.choice([2023, 2024]),
-            "actif": rng.random() < 0.7, "sujets": rng.sample(["hôtel", "train", "repas"], rng.randint(1, 3)),
+    return {"id": name, "text": text if rng.random() < 0.5 else text.rstrip(),
+            "année": rng.choice([2023, 2024]), "actif": rng.random() < 0.7,
+            "sujets": rng.sample(["hôtel", "train", "repas"], rng.randint(1, 3)),
             **({"pays": rng.choice(["FR", "BE"])} if rng.random() < 0.9 else {}),
             **({"title": " ".join(random_words(rng, 3))} if rng.random() < 0.5 else {})}
 
@@ -686,12 +708,14 @@ def random_quote(rng, documents):
 
 def random_fact(rng, name, documents):
     quotes = [random_quote(rng, documents) for _ in range(rng.choice([1, 1, 1, 1, 2, 3]))]
-    distinct = list({(quote["document"], folded(quote["quote"]), quote.get("start")): quote for quote in quotes}.values())
+    distinct = {(quote["document"], folded(quote["quote"]), quote.get("start")): quote for quote in quotes}
+    distinct = list(distinct.values())
     return dict(distinct[0], id=name) if len(distinct) == 1 else {"id": name, "any_of": distinct}
 
 
 def random_question(rng, name, facts, filters):
-    words = random_words(rng, rng.randint(1, 5)) if rng.random() < 0.9 else [rng.choice(["?", "« … »", "le la", "'"])]
+    words = random_words(rng, rng.randint(1, 5))
+    words = words if rng.random() < 0.9 else [rng.choice(["?", "« … »", "le la", "'"])]
     question = {"id": name, "text": " ".join(word + rng.choice(SYNTAX) for word in words)}
     question.update({"set": rng.choice(["choix", "épreuve"])} if rng.random() < 0.5 else {})
     question.update({"per_document": rng.randint(1, 3)} if rng.random() < 0.2 else {})
@@ -708,7 +732,8 @@ def random_variants(rng, sections):
     variants = []
     for number in range(rng.randint(1, 4)):
         unit = rng.choice(["words", "chars", "chars", "paragraphs"] + ["sections"] * 3 * sections)
-        size = rng.randint(*{"words": (1, 60), "chars": (9, 300), "paragraphs": (1, 1), "sections": (60, 300)}[unit])
+        sizes = {"words": (1, 60), "chars": (9, 300), "paragraphs": (1, 1), "sections": (60, 300)}
+        size = rng.randint(*sizes[unit])
         own = {"words": {"size": size, "overlap": rng.randrange(size)}, "paragraphs": {},
                "chars": {"size": size, "overlap": size // rng.randint(2, 9)},
                "sections": {"max_chars": size, "repeat_title": rng.random() < 0.5}}[unit]
@@ -725,16 +750,19 @@ def random_case(seed):
     passing = {key: rng.choice(value) if isinstance(value, list) else value
                for key, value in rng.choice(documents).items() if key not in NOT_METADATA}
     keys = rng.sample(sorted(passing), rng.choice([0, 0, 1, 1, 2, 3]))
-    asked = [("année", {"gte": 2024}), ("année", 2023), ("sujets", {"in": ["train", "repas"]}), ("sujets", "hôtel"),
-             ("pays", "FR"), ("actif", True)]
-    asked = [(key, wanted) for key, wanted in asked if key not in keys and any(key in one for one in documents)]
+    asked = [("année", {"gte": 2024}), ("année", 2023), ("sujets", {"in": ["train", "repas"]}),
+             ("sujets", "hôtel"), ("pays", "FR"), ("actif", True)]
+    asked = [(key, wanted) for key, wanted in asked
+             if key not in keys and any(key in document for document in documents)]
     sections = rng.random() < 0.25
     if sections:
         for document in documents:
             in_sections(rng, document)
     facts = [random_fact(rng, "f{}".format(number), documents) for number in range(rng.randint(1, 8))]
-    questions = [random_question(rng, "q{}".format(number), facts, asked) for number in range(rng.randint(1, 6))]
-    return {"documents": documents, "facts": facts, "filters": {key: passing[key] for key in keys}, "questions": questions,
+    questions = [random_question(rng, "q{}".format(number), facts, asked)
+                 for number in range(rng.randint(1, 6))]
+    return {"documents": documents, "facts": facts, "questions": questions,
+            "filters": {key: passing[key] for key in keys},
             "settings": {"top_k": rng.randint(1, 5), "budget_words": rng.randint(5, 150),
                          **rng.choice([{}, {"stop_words": []}, {"stop_words": ["le", "dû", "été"]}]),
                          **({"index_titles": True} if rng.random() < 0.2 else {})},
@@ -750,7 +778,7 @@ class RepositoryCases(OracleTest):
 
 class RandomCases(OracleTest):
     def test_the_report_equals_the_oracle(self):
-        for seed in range(160):
+        for seed in range(120):
             with self.subTest(seed=seed):
                 self.check(random_case(seed))
         self.assertEqual(set(self.stages), STAGES)
@@ -763,10 +791,10 @@ def fixed_variants():
 
 
 class Enough(OracleTest):
-    """What `needed` says is enough is enough, and a little less is not: the command is run again with these settings."""
+    """What `needed` says is enough is enough, and a little less is not: the command runs again with both."""
 
     def rerun(self, case, variants, top_k, budget, depths):
-        """{(variant, question): whether it is complete} in some variants, with other settings and depths by document."""
+        """{(variant, question): whether it is complete} in some variants, with other settings and depths."""
         case = copy.deepcopy(case)
         case["variants"] = [one for one in case.get("variants") or fixed_variants() if one["id"] in variants]
         case["settings"] = dict(case.get("settings", {}), top_k=top_k, budget_words=budget)
@@ -785,7 +813,7 @@ class Enough(OracleTest):
         return {place: needed for place, needed in told.items() if needed}
 
     def settings_of(self, top_k, needed):
-        """The settings that hold one `needed`: (top_k, budget, depth by document), at the edge and one less."""
+        """The settings that hold one `needed`: (top_k, budget, per_document), at the edge and one less."""
         deeper, budget = needed["deeper"], needed["budget_words"]
         yield from [(top_k, budget, None), (top_k, budget - 1, None)] if budget else [(top_k, ENDLESS, None)]
         if deeper is None:
@@ -795,8 +823,9 @@ class Enough(OracleTest):
             yield from [(top_k, deeper["budget_words"], depth), (top_k, deeper["budget_words"] - 1, depth),
                         (top_k, ENDLESS, depth - 1)]
         else:
-            yield from [(deeper["top_k"], deeper["budget_words"], None), (deeper["top_k"], deeper["budget_words"] - 1, None),
-                        (deeper["top_k"] - 1, ENDLESS, None)]
+            depth = deeper["top_k"]
+            yield from [(depth, deeper["budget_words"], None), (depth, deeper["budget_words"] - 1, None),
+                        (depth - 1, ENDLESS, None)]
 
     def verdict(self, needed, by_document, top_k, other_top_k, budget, depth):
         """Whether a question must be complete with some settings; None where `needed` does not say."""
@@ -815,8 +844,9 @@ class Enough(OracleTest):
         for variant, question in chosen or needs:
             for settings in self.settings_of(top_k, needs[variant, question]):
                 runs[settings].add(variant)
-        asked = {question["id"]: question["per_document"] for question in case["questions"] if "per_document" in question}
-        deaf = {variant["id"] for variant in case.get("variants", ()) if not variant.get("question_filters", True)}
+        asked = {question["id"] for question in case["questions"] if "per_document" in question}
+        deaf = {variant["id"] for variant in case.get("variants", ())
+                if not variant.get("question_filters", True)}
         for (other_top_k, budget, depth), variants in runs.items():
             if 0 in (other_top_k, budget, depth):
                 continue
@@ -824,8 +854,8 @@ class Enough(OracleTest):
             for place, complete in self.rerun(case, variants, other_top_k, budget, depths).items():
                 by_document = place[1] in asked and place[0] not in deaf
                 settings = other_top_k, budget, depths.get(place[1]) if by_document else None
-                expected = self.verdict(needs[place], by_document, top_k, *settings) if place in needs else None
-                if expected is not None:
+                expected = place in needs and self.verdict(needs[place], by_document, top_k, *settings)
+                if place in needs and expected is not None:
                     self.assertEqual(complete, expected, (place, needs[place], settings))
                     self.verdicts[by_document, expected] += 1
 
@@ -837,8 +867,9 @@ class Enough(OracleTest):
         report = self.report(CASES["reference"])
         figures = {variant["id"]: [question["needed"] and question["needed"]["budget_words"]
                                    for question in variant["questions"]] for variant in report["variants"]}
-        self.assertEqual(figures, {"fixe_48_0": [71, 95, 38, None, 70, None], "fixe_96_0": [71, 143, 38, None, 118, None],
-                                   "fixe_48_16": [70, 95, 38, 46, 70, None], "paragraphes": [71, 64, 38, 39, 45, None]})
+        self.assertEqual(figures, {
+            "fixe_48_0": [71, 95, 38, None, 70, None], "fixe_96_0": [71, 143, 38, None, 118, None],
+            "fixe_48_16": [70, 95, 38, 46, 70, None], "paragraphes": [71, 64, 38, 39, 45, None]})
 
     def test_the_cases_of_the_repository_run_again(self):
         for name, case in CASES.items():
@@ -872,14 +903,15 @@ class Enough(OracleTest):
 
 
 class Engines(OracleTest):
-    """An engine needs the budget under which its own hits, in their order, would have been complete; no depth is told."""
+    """An engine needs the budget under which its own hits, in their order, are complete; no depth is told."""
 
     def needed(self, case, sent):
-        """The smallest budget, tried one by one, by question: {id: budget or None}, from {id: [(document, position)]}."""
+        """{question: the smallest budget, tried one by one, or None}, from the words of its hits."""
         corpus = Corpus(case, dict(top_k=1, budget_words=1, stop_words=[], filters={}))
         found = {}
         for question in case["questions"]:
-            facts = [[words_of(quote) for quote in corpus.quotes[name]] for name in question.get("required_facts", ())]
+            facts = [[words_of(quote) for quote in corpus.quotes[name]]
+                     for name in question.get("required_facts", ())]
             words = sent.get(question["id"], [])
             enough_of = (budget for budget in range(1, len(words) + 1)
                          if all(any(quoted <= set(words[:budget]) for quoted in fact) for fact in facts))
@@ -893,11 +925,10 @@ class Engines(OracleTest):
         code, _, err = run("--case", self.write(case), "--contexts", path, "--output", target)
         self.assertEqual(code, 0, err)
         engine = json.loads(target.read_text(encoding="utf-8"))["variants"][-1]
+        for question in engine["questions"]:
+            self.assertEqual(list(question["needed"] or ()), ["budget_words"] * question["answerable"])
         answerable = [question for question in engine["questions"] if question["answerable"]]
-        self.assertEqual([question["needed"] for question in engine["questions"] if not question["answerable"]],
-                         [None] * (len(engine["questions"]) - len(answerable)))
         budgets = [question["needed"]["budget_words"] for question in answerable]
-        self.assertEqual([set(question["needed"]) for question in answerable], [{"budget_words"}] * len(answerable))
         self.assertEqual(engine["summary"]["budget_curve"], steps(budgets))
         self.assertIsNone(engine["summary"]["depth_curve"])
         return {question["id"]: (budget, question["all_required_covered"])
@@ -908,8 +939,8 @@ class Engines(OracleTest):
         hits = []
         for name in question.get("required_facts", []) + [rng.choice(list(corpus.quotes))]:
             quote = rng.choice(corpus.quotes[name])
-            start, end = max(0, quote.start - rng.randint(-1, 5)), quote.end + rng.randint(-1, 5)
-            start, end = min(start, quote.end - 1), min(max(end, quote.start + 1), len(corpus.words[quote.document]))
+            start = max(0, quote.start - rng.randint(-1, 5))
+            end = min(quote.end + rng.randint(-1, 5), len(corpus.words[quote.document]))
             heading = {"heading": "Deux mots"} if rng.random() < 0.3 else {}
             hits += [dict(heading, document=quote.document, start=start, end=end)] if start < end else []
         return rng.sample(hits, len(hits))
@@ -921,9 +952,11 @@ class Engines(OracleTest):
             corpus = Corpus(case, dict(top_k=1, budget_words=1, stop_words=[], filters={}))
             for question in case["questions"]:
                 hits = self.random_hits(rng, corpus, question)
-                lines.append({"engine": "moteur", "question": question["id"], "hits": hits, "context": hits[:1]})
-                sent[question["id"]] = [place for hit in hits for place in [None] * len(hit.get("heading", "").split())
-                                        + [(hit["document"], at) for at in range(hit["start"], hit["end"])]]
+                name, sent[question["id"]] = question["id"], []
+                lines.append({"engine": "moteur", "question": name, "hits": hits, "context": hits[:1]})
+                for hit in hits:
+                    sent[name] += [None] * len(hit.get("heading", "").split())
+                    sent[name] += sorted(words_of(Quote(hit["document"], hit["start"], hit["end"], None)))
             path = self.folder / "moteur.jsonl"
             path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
             with self.subTest(seed=seed):
@@ -962,9 +995,11 @@ class Properties(TestCase):
         for seed in range(40):
             rng = random.Random(seed)
             words, budget = random_words(rng, rng.randint(1, 300)), rng.randint(1, 200)
-            text = "".join(word + rng.choice(SPACES + BLANK_LINES + ["\x0c", "\x85", "\u2028", "\u3000"]) for word in words)
-            report = self.report({"documents": [{"id": "d", "text": text}], "facts": [], "settings": {"budget_words": budget},
-                          "questions": [{"id": "q", "text": " ".join(words[:3] + ["plafond"]), "answerable": False}]})
+            blanks = SPACES + BLANK_LINES + ["\x0c", "\x85", "\u2028", "\u3000"]
+            text = "".join(word + rng.choice(blanks) for word in words)
+            question = {"id": "q", "text": " ".join(words[:3] + ["plafond"]), "answerable": False}
+            report = self.report({"documents": [{"id": "d", "text": text}], "facts": [],
+                                  "questions": [question], "settings": {"budget_words": budget}})
             for variant in report["variants"]:
                 if not variant["chunking"].get("overlap"):
                     positions = [position for span in variant["passages"]["d"] for position in range(*span)]
@@ -981,9 +1016,12 @@ class Properties(TestCase):
             start, kept, before = rng.randrange(20), [], None
             quote = atelier.Span("d", start, start + rng.randint(1, 20))
             for start in rng.sample(range(40), 6):
-                kept.insert(rng.randint(0, len(kept)), atelier.Span(rng.choice("dde"), start, start + rng.randint(0, 12)))
-                missing = [position for span in atelier.missing_spans(quote, kept) for position in range(span.start, span.end)]
-                covered = {position for span in kept if span.document == "d" for position in range(span.start, span.end)}
+                span = atelier.Span(rng.choice("dde"), start, start + rng.randint(0, 12))
+                kept.insert(rng.randint(0, len(kept)), span)
+                missing = [position for span in atelier.missing_spans(quote, kept)
+                           for position in range(span.start, span.end)]
+                covered = {position for span in kept if span.document == "d"
+                           for position in range(span.start, span.end)}
                 self.assertEqual(missing, sorted(set(range(quote.start, quote.end)) - covered))
                 self.assertTrue(before is None or set(missing) <= before)
                 before = set(missing)
@@ -991,19 +1029,22 @@ class Properties(TestCase):
     def test_windows_equal_a_naive_loop(self):
         for words, size in product(range(41), range(1, 13)):
             for overlap in range(size):
-                self.assertEqual(list(atelier.windows(words, size, overlap)), naive_windows(words, size, overlap))
+                sizes = words, size, overlap
+                self.assertEqual(list(atelier.windows(*sizes)), naive_windows(*sizes))
 
 
 @unittest.skipUnless(chroma.FOLDER.is_dir(), "real data absent: {}".format(chroma.FOLDER))
 class RealText(OracleTest):
     @classmethod
     def setUpClass(cls):
-        """A run with every word searched, which takes as long as the oracle: beside it, in a process of its own."""
+        """A run with every word searched, which takes a while: beside the oracle, in its own process."""
         folder = TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.paths = [str(Path(folder.name, name)) for name in ("case.json", "report.json")]
-        Path(cls.paths[0]).write_text(json.dumps(chroma.make_case(stop_words=[], budget_words=100000)), encoding="utf-8")
-        cls.process = subprocess.Popen([sys.executable, str(ROOT / "atelier.py"), "--case", cls.paths[0], "--output", cls.paths[1]],
+        case = chroma.make_case(stop_words=[], budget_words=100000)
+        Path(cls.paths[0]).write_text(json.dumps(case), encoding="utf-8")
+        cls.process = subprocess.Popen([sys.executable, str(ROOT / "atelier.py"),
+                                        "--case", cls.paths[0], "--output", cls.paths[1]],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         cls.addClassCleanup(cls.process.wait)
 
@@ -1014,7 +1055,8 @@ class RealText(OracleTest):
     def test_counts_without_stop_words_nor_budget(self):
         self.assertEqual(self.process.wait(), 0)
         report = json.loads(Path(self.paths[1]).read_text(encoding="utf-8"))
-        figures = {variant["id"]: [variant["summary"][key] for key in ("passages_indexed", "complete_contexts", "facts_covered")]
+        counted = "passages_indexed", "complete_contexts", "facts_covered"
+        figures = {variant["id"]: [variant["summary"][key] for key in counted]
                    for variant in report["variants"]}
         self.assertEqual(figures, {"fixe_48_0": [4785, 138, 259], "fixe_96_0": [2395, 251, 449],
                                    "fixe_48_16": [7173, 166, 291], "paragraphes": [2196, 337, 570]})
