@@ -2664,7 +2664,6 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
     """
     text, near = unicodedata.normalize("NFC", text), []
     folded_text = fold_case(text)
-    written = text if len(text) == len(folded_text) else folded_text
     for term in lacking:
         folded = fold_case(term)
         best, share = "", 0.6
@@ -2673,9 +2672,13 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
             word = LETTER_RUN.match(folded_text, at).group()
             shared = len(os.path.commonprefix([folded, word])) / max(len(folded), len(word))
             if shared >= share and not (at and folded_text[at - 1].isalnum()):
-                best, share = best if best and shared == share else written[at:at + len(word)], shared
+                if shared > share or not best:
+                    best, share, place = word, shared, at
             at = folded_text.find(folded[:SHARED_LETTERS], at + len(word))
-        near += [[term, best]] if best else []
+        if best:  # as it is written; folding may lengthen a text, as ß does
+            written = text[place:place + len(best)]
+            near.append([term, written if fold_case(written) == best else next(
+                (run for run in LETTER_RUN.findall(text) if fold_case(run) == best), best)])
     return near
 
 
