@@ -2675,10 +2675,9 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
                 if shared > share or not best:
                     best, share, place = word, shared, at
             at = folded_text.find(folded[:SHARED_LETTERS], at + len(word))
-        if best:  # as it is written; folding may lengthen a text, as ß does
-            written = text[place:place + len(best)]
-            near.append([term, written if fold_case(written) == best else next(
-                (run for run in LETTER_RUN.findall(text) if fold_case(run) == best), best)])
+        if best:  # as it is written: about there, since folding may lengthen a text, as ß does
+            runs = LETTER_RUN.findall(text, max(0, place - 99), place + 99)
+            near.append([term, next((run for run in runs if fold_case(run) == best), best)])
     return near
 
 
@@ -4404,16 +4403,27 @@ def members(value: Any) -> List[Tuple[Any, Any]]:
     return []
 
 
-def render_json(value: Any, indent: str = "\n", levels: int = 99) -> Iterator[str]:
-    """The pieces of a JSON text, unfolded to so many levels; what holds plain values stays on a line."""
+def unfold(value: Any, indent: str, levels: int = 99) -> str:
+    """JSON with a line for each item, to so many levels; what holds plain values stays on one."""
     pairs = members(value) if levels else []
     if not pairs:
-        yield encode(value)
+        return encode(value)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    lines = [("" if key is None else encode(key) + ": ")
+             + unfold(item, indent + "  ", UNFOLDED.get(key, levels - 1)) for key, item in pairs]
+    return opening + indent + "  " + ("," + indent + "  ").join(lines) + indent + closing
+
+
+def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
+    """The JSON text of a report, in pieces no larger than a question."""
+    pairs = members(value) if len(indent) < 8 else []
+    if not pairs:
+        yield unfold(value, indent)
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     for key, item in pairs:
         yield opening + indent + "  " + ("" if key is None else encode(key) + ": ")
-        yield from render_json(item, indent + "  ", UNFOLDED.get(key, levels - 1))
+        yield from render_json(item, indent + "  ")
         opening = ","
     yield indent + closing
 
