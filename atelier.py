@@ -1993,8 +1993,8 @@ NUMBER_GOES_ON = r"""    # around a limit that cuts a number in two
 
 
 Folded = record("Folded", "text starts paragraphs", """
-    A text as quotes are sought in it, composed, with one space between words: the characters where its words begin,
-    and those where its paragraphs do.""")
+    A text as quotes are sought in it, composed, with one space between words, and the characters where its
+    words begin, its paragraphs.""")
 
 
 def compose(text: str) -> str:
@@ -2080,7 +2080,7 @@ def cuts_a_word(folded: Folded, at: int) -> bool:
     return bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)) and not {at, at + 1} & folded.paragraphs
 
 
-def find_whole(quote: str, folded: Folded, low: int = 0, high: Optional[int] = None) -> Iterator[Tuple[int, int]]:
+def find_whole(quote: str, folded: Folded, low: int = 0, high: Optional[int] = None) -> Iterator[tuple]:
     """The (start, end) characters of each whole occurrence of a quote that starts at low to high - 1."""
     needle = fold_text(quote)
     limit = len(folded.text) if high is None else high + len(needle) - 1
@@ -2111,8 +2111,7 @@ def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts
     """
     here, document, limits = texts[name], texts.documents[name], ()
     if start_char is not None:
-        at = folded_character(here, document, start_char)
-        limits = at, at + 1
+        limits = [at + folded_character(here, document, start_char) for at in (0, 1)]
     elif start is not None:
         limits = [*here.starts[start:start + 2], len(here.text), len(here.text)][:2]
     chosen = next(find_whole(quote, here, *limits), None) if limits else None
@@ -2124,10 +2123,11 @@ def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts
     words = some((str(first) for first, _ in places), LISTED_PLACES)
     if start_char is not None:
         characters = (str(characters_of(here, document, *found)[0]) for found in find_whole(quote, here))
-        raise AtelierError(f"ne commence pas au caractère {start_char} de {shown(name)} ; « start_char » peut valoir : "
-                           f"{some(characters, LISTED_PLACES)}.")
+        raise AtelierError(f"ne commence pas au caractère {start_char} de {shown(name)} ; "
+                           f"« start_char » peut valoir : {some(characters, LISTED_PLACES)}.")
     if start is not None:
-        raise AtelierError(f"ne commence pas au mot {start} de {shown(name)} ; « start » peut valoir : {words}.")
+        raise AtelierError(f"ne commence pas au mot {start} de {shown(name)} ; "
+                           f"« start » peut valoir : {words}.")
     if len(places) > 1:
         raise AtelierError(f"figure plusieurs fois dans {shown(name)}, aux mots {words} ; précisez laquelle, "
                            f"par exemple \"start\": {places[0][0]}.")
@@ -2136,10 +2136,10 @@ def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts
 
 def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
     """Where a quote is that its own document lacks: in others, or nearly in it."""
-    others = [shown(other) for other, document in texts.documents.items()
-              if document and any(occurrences(quote, texts[other]))]
+    others = some((shown(other) for other, document in texts.documents.items()
+                   if document and any(occurrences(quote, texts[other]))), LISTED_PLACES)
     if others:
-        return f"n'est pas dans {shown(name)}, mais dans {some(others, LISTED_PLACES)} ; corrigez « document »."
+        return f"n'est pas dans {shown(name)}, mais dans {others} ; corrigez « document »."
     return f"n'est pas dans {shown(name)}. {explain_absence(quote, texts[name])}"
 
 
@@ -2328,8 +2328,8 @@ def explain_json(error: json.JSONDecodeError) -> str:
         problem = "le fichier est vide"
     elif before.endswith(",") and error.doc[len(before):].lstrip()[:1] in ("]", "}"):
         position, problem = len(before) - 1, "une virgule suit le dernier élément ; ôtez-la"
-    line = error.doc.count("\n", 0, position) + 1
-    return "ligne {}, colonne {} : JSON invalide : {}.".format(line, position - error.doc.rfind("\n", 0, position), problem)
+    *lines, last = error.doc[:position].split("\n")
+    return f"ligne {len(lines) + 1}, colonne {len(last) + 1} : JSON invalide : {problem}."
 
 
 HIDDEN = (r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
@@ -2377,8 +2377,8 @@ def erase(text: str, without: Sequence[str] = ()) -> str:
 
 
 Indexed = record("Indexed", "pieces starts keys places joined joints", """
-    A folded text cut into signs, word, signs, …, word, signs: these pieces, and the characters where they start;
-    keys: its words, erased; {key: its places among them}; the keys joined, and the characters where they start.""")
+    A folded text in pieces, signs, word, signs, …, word, signs, and the characters where they start; keys,
+    the words erased, {key: its places among them}, the keys joined, and the characters where they start.""")
 
 
 def index_words(text: str) -> Indexed:
@@ -2399,16 +2399,17 @@ index_document = lru_cache(maxsize=64)(index_words)  # once for all the quotes t
 
 def explain_absence(quote: str, folded: Folded) -> str:
     """The nearest text of a document to a quote that is not in it, and what differs."""
-    needle, step = fold_text(quote), COMPARED_WORDS // 2
+    needle = fold_text(quote)
     at, words = folded.text.find(needle), needle.split(" ")
     if at >= 0:
         return explain_part(folded, at, at + len(needle))
     stretches = (" ".join(words[first:first + COMPARED_WORDS])
-                 for first in range(0, max(1, len(words) - step), step))
+                 for first in range(0, len(words), COMPARED_WORDS // 2))
     sought = next((stretch for stretch in stretches if stretch not in folded.text), "")
     parts = [part for part in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", needle)) if part]
     if not sought or len(parts) > 1 and all(part in folded.text for part in set(parts)):
-        return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
+        return ("Ses morceaux y sont, séparés : une citation est d'un seul tenant ; "
+                "faites un fait de chaque morceau.")
     return explain_nearest(index_words(sought), index_document(folded.text), folded)
 
 
@@ -2437,9 +2438,9 @@ def explain_nearest(sought: Indexed, text: Indexed, folded: Folded) -> str:
         return "Aucun de ses mots n'y figure : est-ce le bon document ?"
     first, last = touched_words(folded, text.starts[2 * start + 1], text.starts[2 * end])
     differences = compare(text, start, end, sought)
-    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}. Recopiez le texte.".format(
-        first, shown_words(folded, first, last, differences[0][0]),
-        some((tell_difference(*texts) for _, *texts in differences), 3))
+    nearest = shown_words(folded, first, last, differences[0][0])
+    told = some((tell_difference(*texts) for _, *texts in differences), 3)
+    return f"Texte le plus proche (mot {first}) : {nearest} ; ce qui diffère : {told}. Recopiez le texte."
 
 
 def find_nearest(sought: Indexed, text: Indexed) -> Tuple[int, int]:
@@ -2448,32 +2449,23 @@ def find_nearest(sought: Indexed, text: Indexed) -> Tuple[int, int]:
     They are these but for the spaces; else the rarer ones vote for a start, and what follows it is aligned.
     """
     from difflib import SequenceMatcher
+    at = text.joined.find(sought.joined)
+    end = at + len(sought.joined)
+    first, last = bisect_left(text.joints, at), bisect_left(text.joints, end)
+    if at >= 0 and text.joints[first] == at and text.joints[last] == end:
+        return first, last
     likely, count = vote(sought.keys, text), len(sought.keys)
-    same = stand_at(text.joined.find(sought.joined), sought.joined, text)
-    if same or likely is None:
-        return same or (0, 0)
+    if likely is None:
+        return 0, 0
     start = max(0, likely - 2)
     window = text.keys[start:likely + count * 5 // 4 + 3]  # room for words added or left out
     *blocks, _ = SequenceMatcher(None, window, sought.keys, autojunk=False).get_matching_blocks()
-    a, b = start + blocks[0].a, blocks[0].b
-    before = sought.joints[b]
-    first, _ = stand_at(text.joints[a] - before, sought.joined[:before], text) or (max(0, a - b), a)
-    a, b = start + blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size
-    after = sought.joined[sought.joints[b]:]
-    _, last = stand_at(text.joints[a], after, text) or (a, min(len(text.keys), a + count - b))
-    return first, last
-
-
-def stand_at(at: int, joined: str, text: Indexed) -> Optional[Tuple[int, int]]:
-    """(start, end) words whose keys, joined, stand at a character of a text's own; None if they do not."""
-    limits = at, at + len(joined)
-    start, end = (bisect_left(text.joints, limit) for limit in limits)
-    same = text.joined.startswith(joined, at) and (text.joints[start], text.joints[end]) == limits
-    return (start, end) if same else None
+    first, last = (start + block.a - block.b for block in (blocks[0], blocks[-1]))
+    return max(0, first), min(len(text.keys), last + count)
 
 
 def vote(keys: Sequence[str], text: Indexed) -> Optional[int]:
-    """Where a text would begin for most of the rarer keys to be about at their places; None when it has none."""
+    """Where a text would begin for most of the rarer keys to be nearly in place; None when it has none."""
     votes, looked = Counter(), 0
     for times, offset in sorted((len(text.places[key]), offset) for offset, key in enumerate(keys)
                                 if key in text.places):
@@ -2482,31 +2474,30 @@ def vote(keys: Sequence[str], text: Indexed) -> Optional[int]:
             break
         for place in text.places[keys[offset]][:VOTES]:
             votes[place - offset] += (len(text.keys) // times).bit_length()
-    likely = (start for start, _ in votes.most_common(50))
-    return max(likely, key=lambda start: sum(votes[near] for near in range(start - 3, start + 4)), default=None)
+    likely = [start for start, _ in votes.most_common(50)]
+    return max(likely, default=None, key=lambda start: sum(votes[start + shift] for shift in range(-3, 4)))
 
 
 def compare(text: Indexed, start: int, end: int, sought: Indexed) -> List[Tuple[int, str, str]]:
     """Each (character, written, quoted) where words start to end - 1 of a text are not those sought."""
     from difflib import SequenceMatcher
-    pieces, differences = text.pieces[2 * start:2 * end + 1], []
-    before, after = len(sought.pieces[0]), len(sought.pieces[-1])  # as many signs on both sides
-    pieces[0], pieces[-1] = pieces[0][max(0, len(pieces[0]) - before):], pieces[-1][:after]
-    written, quoted = with_signs(pieces), with_signs(sought.pieces)
+    pieces, signs = text.pieces[2 * start:2 * end + 1], sought.pieces
+    pieces[0] = pieces[0][max(0, len(pieces[0]) - len(signs[0])):]  # as many signs around as in the quote
+    pieces[-1] = pieces[-1][:len(signs[-1])]
+    written, quoted, differences = with_signs(pieces), with_signs(sought.pieces), []
     for kind, a, b, c, d in SequenceMatcher(None, written, quoted, autojunk=False).get_opcodes():
-        if kind == "equal":
-            continue
         if {"".join(written[a:b])[-1:], "".join(quoted[c:d])[-1:]} - {"", " "}:  # one word with the next
             b, d = b + 1, d + 1
         there, here = "".join(written[a:b]), "".join(quoted[c:d])
         at = text.starts[2 * (start + a) + 1] + len(os.path.commonprefix([there, here]))
-        differences.append((at, there.strip(), here.strip()))
+        if kind != "equal":
+            differences.append((at, there.strip(), here.strip()))
     return differences
 
 
 def with_signs(pieces: Sequence[str]) -> List[str]:
     """Each word of such pieces with the signs that follow it; the first, with those before it too."""
-    words = list(map("".join, zip(pieces[1::2], pieces[2::2])))
+    words = ["".join(pieces[at:at + 2]) for at in range(1, len(pieces), 2)]
     return [pieces[0] + words[0], *words[1:]]
 
 
@@ -2517,7 +2508,8 @@ def tell_difference(written: str, quoted: str) -> str:
     if not quoted:
         return f"{shown(written)} manque à la citation"
     at, causes = len(os.path.commonprefix([written, quoted])), ", ".join(find_causes(written, quoted))
-    return f"{shown_around(quoted, at)} y est écrit {shown_around(written, at)}" + (f" ({causes})" if causes else "")
+    told = f"{shown_around(quoted, at)} y est écrit {shown_around(written, at)}"
+    return f"{told} ({causes})" if causes else told
 
 
 def find_causes(written: str, quoted: str) -> List[str]:
@@ -2534,24 +2526,22 @@ def find_causes(written: str, quoted: str) -> List[str]:
     return [name for name, _ in ERASERS if name not in spared]
 
 
-VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (
-    # other ways of counting: French name, encoder, decoder
-    ("en octets UTF-8", lambda text: text.encode("utf-8", "surrogatepass"),
-     lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"),
-     lambda data: bytes(data).decode("utf-16-le", "replace")),
-    ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
-    ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
-    ("avec un indicateur d'ordre des octets (BOM) en tête", lambda text: "\ufeff" + text, str),
+VIEWS = (  # other ways of counting: French name, codec and bytes of what is counted, what the text had become
+    ("en octets UTF-8", "utf-8", 1, str),
+    ("en unités UTF-16", "utf-16-le", 2, str),
+    ("avec des fins de ligne CRLF", "utf-32-le", 4, lambda text: re.sub("\r?\n", "\r\n", text)),
+    ("avec des fins de ligne LF", "utf-32-le", 4, lambda text: text.replace("\r\n", "\n")),
+    ("avec un indicateur d'ordre des octets (BOM) en tête", "utf-32-le", 4, "\ufeff{}".format),
 )
 
 
 def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> str:
     """How positions that are wrong in characters would be right; empty when they would not."""
-    for name, encode_view, decode_view in VIEWS:
-        view, length = encode_view(whole), len(encode_view(text)) - len(encode_view(""))
-        last = start + length if end is None else end
-        if last <= len(view) and fold_text(decode_view(view[start:last])) == fold_text(text):
+    for name, codec, width, change in VIEWS:
+        empty, quote, view = (change(part).encode(codec, "surrogatepass") for part in ("", text, whole))
+        last = start + (len(quote) - len(empty)) // width if end is None else end
+        there = view[start * width:last * width].decode(codec, "replace")
+        if last * width <= len(view) and fold_text(there) == fold_text(text):
             return f"Elles conviendraient comptées {name} : donnez-les en caractères du document."
     return ""
 
