@@ -670,23 +670,24 @@ def redundant_words(spans: Sequence[Span]) -> int:
 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
     """What the stages need; of an engine, whose passages are unknown, the quote stands for a passage."""
-    document = case.documents[quote.document]
-    touched = touching(sent.cutting, quote) if sent.cutting else [passage_of(case.documents, quote)]
+    document, own = case.documents[quote.document], passage_of(case.documents, quote)
+    touched = touching(sent.cutting, quote) if sent.cutting else [own]
     inside = [passage for passage in touched if not refused_by(sent.filters, owners_of(document, passage))]
     return Lost(quote, missing, sent, case.settings.budget_words,
-                find_refusing(sent.filters, document, quote, touched, inside), inside,
+                find_refusing(sent.filters, document, own, touched, inside), inside,
                 [passage for passage in inside if holds(passage, quote)])
 
 
-def find_refusing(filters: Filters, document: Document, quote: Span,
-                  touched: Sequence[Passage], inside: Sequence[Passage]) -> Tree:
-    """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
+def find_refusing(filters: Filters, document: Document, own: Passage, touched: Sequence[Passage],
+                  inside: Sequence[Passage]) -> Tree:
+    """The conditions that keep out all the passages with some word of a quote (own), or its whole document."""
+    gaps = missing_spans(own.span, [passage.touched for passage in inside])
+    refused = [passage for passage in touched if passage not in inside]
+    if any(overlapping(gaps, passage.touched.start, passage.touched.end) for passage in refused):
+        return refused_by(filters, [owner for passage in refused for owner in owners_of(document, passage)])
     if all(refused_by(filters, [owner]) for owner in owners_of(document)):
-        return refused_by(filters, owners_of(document))
-    gaps = missing_spans(quote, [passage.touched for passage in inside])
-    outside = [passage for passage in touched if passage not in inside and overlapping(
-        gaps, passage.touched.start, passage.touched.end)]
-    return refused_by(filters, [owner for passage in outside for owner in owners_of(document, passage)])
+        return refused_by(filters, owners_of(document, own))
+    return {}
 
 
 # The stages of loss: each takes an uncovered quote and gives what its loss carries, None when it does not

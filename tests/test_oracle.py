@@ -443,8 +443,7 @@ class Trip:
         words = words_of(quote)
         loss = None if words <= self.kept else self.loss(quote, words - self.kept)
         if loss:
-            places = self.places_of(loss)
-            loss.update({"places": places} if places else {})
+            loss["places"] = self.places_of(loss)
             others = {document for document, _ in self.kept} - {quote.document}
             elsewhere = sorted(name for name in others if any(
                 words_of(Quote(name, *span, None)) <= self.kept
