@@ -2004,7 +2004,10 @@ def read_questions(case: Found, facts: dict, columns: Columns) -> Sequence[Quest
     for item in case.get("questions", ()):
         required, answerable = item.get("required_facts", []), item.get("answerable", True)
         for number, name in enumerate(required):
-            if "facts" in case and name not in facts:
+            if "facts" in case and not facts:
+                item.tell(f"required_facts[{number}]", f"fait {shown(name)} inconnu : « facts » est vide ; "
+                                                       "définissez-le.")
+            elif "facts" in case and name not in facts:
                 item.tell(f"required_facts[{number}]", f"fait {shown(name)} inconnu.", name, facts)
             elif name in required[:number]:
                 item.tell(f"required_facts[{number}]", f"fait {shown(name)} exigé deux fois ; ôtez-en un.")

@@ -405,5 +405,22 @@ class Files(TestCase):
             self.assertIn(word, [term["term"] for term in question(self.report(make_case(question=text)), "fixe_48_0")["terms"]])
 
 
+class WhatIsHidden(TestCase):
+    """What a fault hides is not accused in its turn."""
+
+    def test_an_empty_list_of_facts_is_told_where_one_is_required(self):
+        self.assertEqual(self.refused(make_case(facts=[])), [
+            "cas.json : questions[0] (q).required_facts[0] : fait « f » inconnu : « facts » est vide ; définissez-le."])
+
+    def test_a_quote_of_the_second_of_two_documents_of_one_id_is_not_accused(self):
+        documents = [{"id": "d", "text": "Un."}, {"id": "d", "text": "Le préavis est de trois mois."}]
+        self.assertEqual(self.refused(make_case(documents=documents)), [
+            "cas.json : documents[1] (d).id : identifiant « d » déjà pris par documents[0] (d).id ; donnez-en un autre."])
+
+    def test_an_empty_list_of_documents_accuses_no_fact(self):
+        self.assertEqual(self.refused(make_case(documents=[])), [
+            "cas.json : documents : liste vide ; donnez au moins un document."])
+
+
 if __name__ == "__main__":
     unittest.main()
