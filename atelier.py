@@ -2029,12 +2029,9 @@ NUMBER_GOES_ON = r"""    # around a limit that cuts a number in two
     | (?<=[-−])(?<!\w[-−])\d                                                  # -5, but not A-5"""
 
 
-class Folded(namedtuple("Folded", "text starts paragraphs")):
-    """A text as quotes are sought in it: composed, with one space between words.
-
-    Word i begins at character starts[i]; paragraphs are the characters at which one begins.
-    """
-    __slots__ = ()
+Folded = record("Folded", "text starts paragraphs", """
+    A text as quotes are sought in it, composed, with one space between words, and the characters where its
+    words begin, its paragraphs.""")
 
 
 def compose(text: str) -> str:
@@ -2084,8 +2081,6 @@ def characters_of(folded: Folded, document: Document, start: int, end: int) -> T
 
 def uncomposed(word: str, length: int) -> int:
     """How many characters of a word the first `length` ones of its composed form come from."""
-    if unicodedata.is_normalized("NFC", word):
-        return length
     low, high = 0, len(word)
     while low < high:
         middle = (low + high + 1) // 2
@@ -2122,14 +2117,15 @@ def cuts_a_word(folded: Folded, at: int) -> bool:
     return bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)) and not {at, at + 1} & folded.paragraphs
 
 
-def find_whole(quote: str, folded: Folded, at: int = 0) -> Iterator[Tuple[int, int]]:
-    """The (start, end) characters of each whole occurrence of a quote in a folded text, from one on."""
+def find_whole(quote: str, folded: Folded, low: int = 0, high: Optional[int] = None) -> Iterator[tuple]:
+    """The (start, end) characters of each whole occurrence of a quote that starts at low to high - 1."""
     needle = fold_text(quote)
-    at = folded.text.find(needle, at)
+    limit = len(folded.text) if high is None else high + len(needle) - 1
+    at = folded.text.find(needle, low, limit)
     while at >= 0:
         if not (cuts_a_word(folded, at) or cuts_a_word(folded, at + len(needle))):
             yield at, at + len(needle)
-        at = folded.text.find(needle, at + 1)
+        at = folded.text.find(needle, at + 1, limit)
 
 
 def touched_words(folded: Folded, start: int, end: int) -> Tuple[int, int]:
@@ -2150,41 +2146,37 @@ def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts
     start is the position of its first word, start_char that of its first character in the document's text.
     Raises AtelierError, which tells why it has no place, or which it may have.
     """
-    here, document = texts[name], texts.documents[name]
-    if start is not None or start_char is not None:
-        low = len(here.text) if start_char is None else folded_character(here, document, start_char)
-        low, high = [*here.starts[start:start + 2], low, low][:2] if start_char is None else (low, low + 1)
-        chosen = next(find_whole(quote, here, low), None)
-        if chosen and chosen[0] < high:
-            return touched_words(here, *chosen)
+    here, document, limits = texts[name], texts.documents[name], ()
+    if start_char is not None:
+        limits = [at + folded_character(here, document, start_char) for at in (0, 1)]
+    elif start is not None:
+        limits = [*here.starts[start:start + 2], len(here.text), len(here.text)][:2]
+    chosen = next(find_whole(quote, here, *limits), None) if limits else None
+    if chosen:
+        return touched_words(here, *chosen)
     places = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
     if not places:
         raise AtelierError(explain_elsewhere(quote, name, texts))
-    words = listed([str(first) for first, _ in places])
+    words = some((str(first) for first, _ in places), LISTED_PLACES)
     if start_char is not None:
-        characters = (characters_of(here, document, *found)[0] for found in find_whole(quote, here))
-        raise AtelierError("ne commence pas au caractère {} de {} ; « start_char » peut valoir : {}.".format(
-            start_char, shown(name), listed([str(at) for at in islice(characters, LISTED_PLACES + 1)])))
+        characters = (str(characters_of(here, document, *found)[0]) for found in find_whole(quote, here))
+        raise AtelierError(f"ne commence pas au caractère {start_char} de {shown(name)} ; "
+                           f"« start_char » peut valoir : {some(characters, LISTED_PLACES)}.")
     if start is not None:
-        raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(
-            start, shown(name), words))
+        raise AtelierError(f"ne commence pas au mot {start} de {shown(name)} ; "
+                           f"« start » peut valoir : {words}.")
     if len(places) > 1:
-        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple "
-                           "\"start\": {}.".format(shown(name), words, places[0][0]))
+        raise AtelierError(f"figure plusieurs fois dans {shown(name)}, aux mots {words} ; précisez laquelle, "
+                           f"par exemple \"start\": {places[0][0]}.")
     return places[0]
-
-
-def listed(places: Sequence[str]) -> str:
-    """The first of the places where a quote is."""
-    return ", ".join(places[:LISTED_PLACES]) + (", …" if len(places) > LISTED_PLACES else "")
 
 
 def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
     """Where a quote is that its own document lacks: in others, or nearly in it."""
-    others = [shown(other) for other, document in texts.documents.items()
-              if document and any(occurrences(quote, texts[other]))]
+    others = some((shown(other) for other, document in texts.documents.items()
+                   if document and any(occurrences(quote, texts[other]))), LISTED_PLACES)
     if others:
-        return f"n'est pas dans {shown(name)}, mais dans {listed(others)} ; corrigez « document »."
+        return f"n'est pas dans {shown(name)}, mais dans {others} ; corrigez « document »."
     return f"n'est pas dans {shown(name)}. {explain_absence(quote, texts[name])}"
 
 
@@ -2335,16 +2327,14 @@ def explain_json(error: json.JSONDecodeError) -> str:
         problem = "le fichier est vide"
     elif before.endswith(",") and error.doc[len(before):].lstrip()[:1] in ("]", "}"):
         position, problem = len(before) - 1, "une virgule suit le dernier élément ; ôtez-la"
-    line = error.doc.count("\n", 0, position) + 1
-    return "ligne {}, colonne {} : JSON invalide : {}.".format(line, position - error.doc.rfind("\n", 0, position), problem)
+    *lines, last = error.doc[:position].split("\n")
+    return f"ligne {len(lines) + 1}, colonne {len(last) + 1} : JSON invalide : {problem}."
 
 
-HIDDEN = (r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-          r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]")  # whatever no screen shows
 # What a keyboard or a converter changes unseen: the French name of the difference, and what erases it,
 # from the slightest to the strongest; the strongest are given up first when looking for the culprits.
-ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
-    ("caractère invisible", lambda text: re.sub(HIDDEN, "", text)),
+ERASERS = (
+    ("caractère invisible", lambda text: re.sub(UNSEEN, "", text)),
     ("apostrophe", lambda text: re.sub("[‘′`´]", "'", text)),
     ("guillemets", lambda text: re.sub("[\"«»“”„]", "", text)),
     ("tiret", lambda text: re.sub(f"[{DASHES}]", "-", text)),
@@ -2356,15 +2346,15 @@ ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
     ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
     ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
 )
+WORDS = re.compile(rf"((?:[^\W_]|{UNSEEN}|(?<=\d)[.,'-](?=\d))+)")  # a word or a number, no sign around it
 SHOWN_BEFORE = 40     # characters of a long text before what a message points at
 COMPARED_WORDS = 200  # of a long absent quote, around its first fault
 VOTES = 2_000         # places of an absent quote's rarer words that are looked at
-NEAREST = 5           # stretches with as many of them, that are compared
 
 
 def reveal(text: str) -> str:
     """A text with what no screen shows named, `mo[trait d'union conditionnel U+00AD]is`."""
-    return re.sub(HIDDEN, lambda match: "[{} U+{:04X}]".format(
+    return re.sub(UNSEEN, lambda match: "[{} U+{:04X}]".format(
         INVISIBLE.get(match.group(), "caractère invisible"), ord(match.group())), text)
 
 
@@ -2375,10 +2365,10 @@ def shown_around(text: str, at: int) -> str:
     return f"« {clip(clipped)} »"
 
 
-def shown_apart(*texts: str) -> List[str]:
-    """Two texts as a message compares them: what differs is seen."""
-    common = len(os.path.commonprefix(texts))
-    return [shown_around(text, common) for text in texts]
+def shown_apart(one: str, other: str) -> List[str]:
+    """Two texts as a message compares them, clipped around their first difference."""
+    at = len(os.path.commonprefix([one, other]))
+    return [shown_around(one, at), shown_around(other, at)]
 
 
 def erase(text: str, without: Sequence[str] = ()) -> str:
@@ -2389,49 +2379,41 @@ def erase(text: str, without: Sequence[str] = ()) -> str:
     return text
 
 
-def erase_words(words: Sequence[str]) -> List[str]:
-    """Each word after every eraser; as it is when nothing would be left."""
-    return [bare or word for bare, word in zip(erase("\0".join(words)).split("\0"), words)]
+Indexed = record("Indexed", "pieces starts keys places joined joints", """
+    A folded text in pieces, signs, word, signs, …, word, signs, and the characters where they start; keys,
+    the words erased, {key: its places among them}, the keys joined, and the characters where they start.""")
 
 
-class Erased(namedtuple("Erased", "words places joined ends")):
-    """The words of a text, erased; {word: its places}; all of them joined, where word i ends at ends[i]."""
-    __slots__ = ()
+def index_words(text: str) -> Indexed:
+    """A folded text, indexed for what is sought and compared in it."""
+    pieces = WORDS.split(text)
+    words, places = pieces[1::2], {}
+    known = list(dict.fromkeys(words))
+    erased = dict(zip(known, erase("\0".join(known)).split("\0")))
+    keys = [erased[word] or word for word in words]
+    for place, key in enumerate(keys):
+        places.setdefault(key, array("I")).append(place)
+    starts, joints = (array("I", accumulate(map(len, parts), initial=0)) for parts in (pieces, keys))
+    return Indexed(pieces, starts, keys, places, "".join(keys), joints)
 
 
-@lru_cache(maxsize=64)
-def index_words(text: str) -> Erased:
-    """The words of a folded text, indexed once for all the quotes that it lacks."""
-    written = text.split(" ")
-    known = list(dict.fromkeys(written))
-    bare, places = dict(zip(known, erase_words(known))), {}
-    words = [bare[word] for word in written]
-    for place, word in enumerate(words):
-        places.setdefault(word, array("I")).append(place)
-    return Erased(words, places, "".join(words), array("I", accumulate(map(len, words))))
+index_document = lru_cache(maxsize=64)(index_words)  # once for all the quotes that it lacks
 
 
 def explain_absence(quote: str, folded: Folded) -> str:
     """The nearest text of a document to a quote that is not in it, and what differs."""
-    needle, step = fold_text(quote), COMPARED_WORDS // 2
-    at, sought = folded.text.find(needle), needle.split(" ")
+    needle = fold_text(quote)
+    at, words = folded.text.find(needle), needle.split(" ")
     if at >= 0:
         return explain_part(folded, at, at + len(needle))
-    stretches = (sought[first:first + COMPARED_WORDS] for first in range(0, max(1, len(sought) - step), step))
-    sought = next((stretch for stretch in stretches if " ".join(stretch) not in folded.text), [])
-    pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", needle)) if piece]
-    if not sought or len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
-        return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
-    start, end = find_nearest(erase_words(sought), index_words(folded.text))
-    if start == end:
-        return "Aucun de ses mots n'y figure : est-ce le bon document ?"
-    words = words_between(folded, start, end)
-    begin, end, differences = compare(words, sought)
-    nearest, before = " ".join(words[begin:end]), " ".join(words[begin:differences[0][0]])
-    at = max(len(before), len(os.path.commonprefix([nearest, " ".join(sought)])))
-    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}{}. Recopiez le texte.".format(
-        start + begin, shown_around(nearest, at),
-        ", ".join(tell_difference(*texts) for _, *texts in differences[:3]), ", …" if differences[3:] else "")
+    stretches = (" ".join(words[first:first + COMPARED_WORDS])
+                 for first in range(0, len(words), COMPARED_WORDS // 2))
+    sought = next((stretch for stretch in stretches if stretch not in folded.text), "")
+    parts = [part for part in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", needle)) if part]
+    if not sought or len(parts) > 1 and all(part in folded.text for part in set(parts)):
+        return ("Ses morceaux y sont, séparés : une citation est d'un seul tenant ; "
+                "faites un fait de chaque morceau.")
+    return explain_nearest(index_words(sought), index_document(folded.text), folded)
 
 
 def explain_part(folded: Folded, start: int, end: int) -> str:
@@ -2443,89 +2425,83 @@ def explain_part(folded: Folded, start: int, end: int) -> str:
         last += 1
     cut = start if cuts_a_word(folded, start) else end
     return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
-        shown_around(" ".join(words_between(folded, first, last)), cut - folded.starts[first]))
+        shown_words(folded, first, last, cut))
 
 
-def words_between(folded: Folded, start: int, end: int) -> List[str]:
-    """Words start to end - 1 of a folded text, or fewer at its end."""
-    return folded.text[folded.starts[start]:folded.starts[end] if end < len(folded.starts) else None].split()
+def shown_words(folded: Folded, first: int, last: int, at: int) -> str:
+    """Words first to last - 1 of a folded text, clipped when long to what stands around its character at."""
+    start, end = folded.starts[first], folded.starts[last] if last < len(folded.starts) else None
+    return shown_around(folded.text[start:end].strip(), at - start)
 
 
-def find_nearest(bare: Sequence[str], text: Erased) -> Tuple[int, int]:
-    """(start, end) words of the stretch of a text that is nearest to erased words; (0, 0) when it has none.
+def explain_nearest(sought: Indexed, text: Indexed, folded: Folded) -> str:
+    """Which words of a text stand for those that are sought, and what differs."""
+    start, end = find_nearest(sought, text)
+    if start == end:
+        return "Aucun de ses mots n'y figure : est-ce le bon document ?"
+    first, last = touched_words(folded, text.starts[2 * start + 1], text.starts[2 * end])
+    differences = compare(text, start, end, sought)
+    nearest = shown_words(folded, first, last, differences[0][0])
+    told = some((tell_difference(*texts) for _, *texts in differences), 3)
+    return f"Texte le plus proche (mot {first}) : {nearest} ; ce qui diffère : {told}. Recopiez le texte."
 
-    It is these but for the spaces; else it has most of the rarer ones, then the longest run of them.
+
+def find_nearest(sought: Indexed, text: Indexed) -> Tuple[int, int]:
+    """(start, end) words of a text that stand for those sought; (0, 0) when it has none of them.
+
+    They are these but for the spaces; else the rarer ones vote for a start, and what follows it is aligned.
     """
     from difflib import SequenceMatcher
-    room, joined = len(bare) * 5 // 4 + 3, "".join(bare)  # room for words added or left out
-    starts = vote(bare, text, room)
-    at = text.joined.find(joined) if has_letters(joined) else -1
-    if at >= 0:
-        first, last = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined))
-        if not starts or text.ends[first] - len(text.words[first]) == at == text.ends[last] - len(joined):
-            return first, last + 1
-    matcher, longest, nearest = SequenceMatcher(None, "", bare, autojunk=False), 0, (0, 0)
-    for start in starts:
-        matcher.set_seq1(text.words[start:start + 2 * room])
-        run = matcher.find_longest_match(0, len(matcher.a), 0, len(bare))
-        if run.size > longest:
-            begin = start + run.a - run.b
-            longest, nearest = run.size, (max(0, begin - 2), begin + room)
-    return nearest
+    at = text.joined.find(sought.joined)
+    end = at + len(sought.joined)
+    first, last = bisect_left(text.joints, at), bisect_left(text.joints, end)
+    if at >= 0 and text.joints[first] == at and text.joints[last] == end:
+        return first, last
+    likely, count = vote(sought.keys, text), len(sought.keys)
+    if likely is None:
+        return 0, 0
+    start = max(0, likely - 2)
+    window = text.keys[start:likely + count * 5 // 4 + 3]  # room for words added or left out
+    *blocks, _ = SequenceMatcher(None, window, sought.keys, autojunk=False).get_matching_blocks()
+    first, last = (start + block.a - block.b for block in (blocks[0], blocks[-1]))
+    return max(0, first), min(len(text.keys), last + count)
 
 
-def vote(bare: Sequence[str], text: Erased, room: int) -> List[int]:
-    """Where the stretches, twice room long, begin that have most of the rarer words, weighed in bits."""
-    votes, looked = {}, 0
-    known = {word for word in bare if word in text.places and has_letters(word)}
-    for times, word in sorted((len(text.places[word]), word) for word in known):
+def vote(keys: Sequence[str], text: Indexed) -> Optional[int]:
+    """Where a text would begin for most of the rarer keys to be nearly in place; None when it has none."""
+    votes, looked = Counter(), 0
+    for times, offset in sorted((len(text.places[key]), offset) for offset, key in enumerate(keys)
+                                if key in text.places):
         looked += times
         if votes and looked > VOTES:
             break
-        for stretch in {place // room - back for place in text.places[word][:VOTES] for back in (0, 1)}:
-            votes[stretch] = votes.get(stretch, 0) + (len(text.words) // times).bit_length()
-    most = max(votes.values(), default=0)
-    return [max(0, stretch * room) for stretch in sorted(votes) if votes[stretch] == most][:NEAREST]
+        for place in text.places[keys[offset]][:VOTES]:
+            votes[place - offset] += (len(text.keys) // times).bit_length()
+    likely = [start for start, _ in votes.most_common(50)]
+    return max(likely, default=None, key=lambda start: sum(votes[start + shift] for shift in range(-3, 4)))
 
 
-def has_letters(text: str) -> bool:
-    """Whether a text holds a letter or a digit."""
-    return any(map(str.isalnum, text))
-
-
-def compare(words: Sequence[str], sought: Sequence[str]) -> Tuple[int, int, List[Tuple[int, str, str]]]:
-    """(start, end) words of a text that stand for a quote, and each (place, written, quoted) that differs."""
+def compare(text: Indexed, start: int, end: int, sought: Indexed) -> List[Tuple[int, str, str]]:
+    """Each (character, written, quoted) where words start to end - 1 of a text are not those sought."""
     from difflib import SequenceMatcher
-    loose, bare, pairs = erase_words(words), erase_words(sought), []
-    for kind, a, b, c, d in SequenceMatcher(None, loose, bare, autojunk=False).get_opcodes():
-        if kind == "equal":
-            pairs += [(a + at, a + at + 1, c + at, c + at + 1) for at in range(b - a)]
-            continue
-        room = d - c if has_letters("".join(sought[c:d])) else 0  # a lone sign stands for no word
-        if "".join(loose[a:b]) != "".join(bare[c:d]):
-            a = max(a, b - room) if c == 0 else a  # what stands before the quote
-            b = min(b, a + room) if d == len(sought) else b  # or after it
-        pairs += [(a, b, c, d)] if a < b or c < d else []
-    differences = []
-    for a, b, c, d in pairs:
-        quoted = " ".join(sought[c:d])
-        written = without_edges(" ".join(words[a:b]), quoted, c == 0, d == len(sought))
-        differences += [(a, written, quoted)] if written != quoted else []
-    return pairs[0][0], pairs[-1][1], differences
+    pieces, signs = text.pieces[2 * start:2 * end + 1], sought.pieces
+    pieces[0] = pieces[0][max(0, len(pieces[0]) - len(signs[0])):]  # as many signs around as in the quote
+    pieces[-1] = pieces[-1][:len(signs[-1])]
+    written, quoted, differences = with_signs(pieces), with_signs(sought.pieces), []
+    for kind, a, b, c, d in SequenceMatcher(None, written, quoted, autojunk=False).get_opcodes():
+        if {"".join(written[a:b])[-1:], "".join(quoted[c:d])[-1:]} - {"", " "}:  # one word with the next
+            b, d = b + 1, d + 1
+        there, here = "".join(written[a:b]), "".join(quoted[c:d])
+        at = text.starts[2 * (start + a) + 1] + len(os.path.commonprefix([there, here]))
+        if kind != "equal":
+            differences.append((at, there.strip(), here.strip()))
+    return differences
 
 
-def without_edges(written: str, quoted: str, first: bool, last: bool) -> str:
-    """Words of a text without what stands beside a quote in its first and last ones."""
-    signs = "".join({character for character in written if not character.isalnum()})
-    if first:
-        spared = written.lstrip(signs) if quoted[:1].isalnum() else written
-        at = len(written) - len(quoted if written.endswith(quoted) else spared)
-        written = written if cuts_a_word(fold(written), at) else written[at:]
-    if last:
-        spared = written.rstrip(signs) if quoted[-1:].isalnum() else written
-        at = len(quoted if written.startswith(quoted) else spared)
-        written = written if cuts_a_word(fold(written), at) else written[:at]
-    return written
+def with_signs(pieces: Sequence[str]) -> List[str]:
+    """Each word of such pieces with the signs that follow it; the first, with those before it too."""
+    words = ["".join(pieces[at:at + 2]) for at in range(1, len(pieces), 2)]
+    return [pieces[0] + words[0], *words[1:]]
 
 
 def tell_difference(written: str, quoted: str) -> str:
@@ -2534,9 +2510,8 @@ def tell_difference(written: str, quoted: str) -> str:
         return f"{shown(quoted)} n'y est pas"
     if not quoted:
         return f"{shown(written)} manque à la citation"
-    causes = find_causes(written, quoted)
-    one, other = shown_apart(quoted, written)
-    return "{} y est écrit {}{}".format(one, other, " ({})".format(", ".join(causes)) if causes else "")
+    told, causes = " y est écrit ".join(shown_apart(quoted, written)), ", ".join(find_causes(written, quoted))
+    return f"{told} ({causes})" if causes else told
 
 
 def find_causes(written: str, quoted: str) -> List[str]:
@@ -2546,31 +2521,29 @@ def find_causes(written: str, quoted: str) -> List[str]:
         signs = quoted[at:at + 1] + written[at:at + 1]
         foreign = [sign for sign in signs if sign > "\u024f" and unicodedata.category(sign)[0] in "LNC"]
         return ["U+{:04X} au lieu de U+{:04X}".format(*map(ord, signs))] if foreign and signs[1:] else []
-    spared: List[str] = []
+    spared = []
     for name, _ in reversed(ERASERS):
         if erase(written, spared + [name]) == erase(quoted, spared + [name]):
             spared.append(name)
     return [name for name, _ in ERASERS if name not in spared]
 
 
-VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (
-    # other ways of counting: French name, encoder, decoder
-    ("en octets UTF-8", lambda text: text.encode("utf-8", "surrogatepass"),
-     lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"),
-     lambda data: bytes(data).decode("utf-16-le", "replace")),
-    ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
-    ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
-    ("avec un indicateur d'ordre des octets (BOM) en tête", lambda text: "\ufeff" + text, str),
+VIEWS = (  # other ways of counting: French name, codec and bytes of what is counted, what the text had become
+    ("en octets UTF-8", "utf-8", 1, str),
+    ("en unités UTF-16", "utf-16-le", 2, str),
+    ("avec des fins de ligne CRLF", "utf-32-le", 4, lambda text: re.sub("\r?\n", "\r\n", text)),
+    ("avec des fins de ligne LF", "utf-32-le", 4, lambda text: text.replace("\r\n", "\n")),
+    ("avec un indicateur d'ordre des octets (BOM) en tête", "utf-32-le", 4, "\ufeff{}".format),
 )
 
 
 def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> str:
     """How positions that are wrong in characters would be right; empty when they would not."""
-    for name, encode_view, decode_view in VIEWS:
-        view, length = encode_view(whole), len(encode_view(text)) - len(encode_view(""))
-        last = start + length if end is None else end
-        if last <= len(view) and fold_text(decode_view(view[start:last])) == fold_text(text):
+    for name, codec, width, change in VIEWS:
+        empty, quote, view = (change(part).encode(codec, "surrogatepass") for part in ("", text, whole))
+        last = start + (len(quote) - len(empty)) // width if end is None else end
+        there = view[start * width:last * width].decode(codec, "replace")
+        if last * width <= len(view) and fold_text(there) == fold_text(text):
             return f"Elles conviendraient comptées {name} : donnez-les en caractères du document."
     return ""
 
@@ -2664,7 +2637,6 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
     """
     text, near = unicodedata.normalize("NFC", text), []
     folded_text = fold_case(text)
-    written = text if len(text) == len(folded_text) else folded_text
     for term in lacking:
         folded = fold_case(term)
         best, share = "", 0.6
@@ -2673,9 +2645,12 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
             word = LETTER_RUN.match(folded_text, at).group()
             shared = len(os.path.commonprefix([folded, word])) / max(len(folded), len(word))
             if shared >= share and not (at and folded_text[at - 1].isalnum()):
-                best, share = best if best and shared == share else written[at:at + len(word)], shared
+                if shared > share or not best:
+                    best, share, place = word, shared, at
             at = folded_text.find(folded[:SHARED_LETTERS], at + len(word))
-        near += [[term, best]] if best else []
+        if best:  # as it is written: about there, since folding may lengthen a text, as ß does
+            runs = LETTER_RUN.findall(text, max(0, place - 99), place + 99)
+            near.append([term, next((run for run in runs if fold_case(run) == best), best)])
     return near
 
 
@@ -4373,16 +4348,27 @@ def members(value: Any) -> List[tuple]:
     return []
 
 
-def render_json(value: Any, indent: str = "\n", levels: int = 99) -> Iterator[str]:
-    """The pieces of a JSON text, unfolded to so many levels; what holds plain values stays on a line."""
+def unfold(value: Any, indent: str, levels: int = 99) -> str:
+    """JSON with a line for each item, to so many levels; what holds plain values stays on one."""
     pairs = members(value) if levels else []
     if not pairs:
-        yield encode(value)
+        return encode(value)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    lines = [("" if key is None else encode(key) + ": ")
+             + unfold(item, indent + "  ", UNFOLDED.get(key, levels - 1)) for key, item in pairs]
+    return opening + indent + "  " + ("," + indent + "  ").join(lines) + indent + closing
+
+
+def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
+    """The JSON text of a report, in pieces no larger than a question."""
+    pairs = members(value) if len(indent) < 8 else []
+    if not pairs:
+        yield unfold(value, indent)
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     for key, item in pairs:
         yield opening + indent + "  " + ("" if key is None else encode(key) + ": ")
-        yield from render_json(item, indent + "  ", UNFOLDED.get(key, levels - 1))
+        yield from render_json(item, indent + "  ")
         opening = ","
     yield indent + closing
 

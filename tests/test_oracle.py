@@ -19,7 +19,7 @@ import unittest
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, namedtuple
 from functools import lru_cache
-from itertools import combinations, count, groupby, product
+from itertools import combinations, groupby, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -85,10 +85,12 @@ def occurrences(quote, text):
     return found
 
 
-@lru_cache(maxsize=100000)
 def without_accents(text):
     bare = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", text))
     return unicodedata.normalize("NFC", bare).lower()
+
+
+folded_word = lru_cache(maxsize=None)(without_accents)
 
 
 def search_terms(text, stop_words):
@@ -97,24 +99,44 @@ def search_terms(text, stop_words):
         word, after = run_of[0], run_of.string[run_of.end():][:1]
         alone = len(word) == 1 and word.isupper() and number and after not in ("'", "’", "ʼ")
         if alone or word.lower() not in stop_words:
-            terms.setdefault(without_accents(word), word.lower())
+            terms.setdefault(folded_word(word), word.lower())
     return list(terms.values())
 
 
-def common_start(one, other):
-    """How many first letters two words share."""
-    return next((number for number, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+def likeness(one, other):
+    """The share of the longer of two folded words that they begin with in common; 0 below four letters, or six tenths."""
+    shared = next((number for number, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+    longer = max(len(one), len(other))
+    return shared / longer if shared >= 4 and 10 * shared >= 6 * longer else 0
 
 
-def nearest(term, words):
-    """The word that shares at least four first letters, and six tenths of the longer, with a term; None without one."""
-    best, share = None, 0
-    for word in words:
-        one, other = without_accents(term), without_accents(word)
-        shared, longer = common_start(one, other), max(len(one), len(other))
-        if shared >= 4 and 10 * shared >= 6 * longer and shared / longer > share:
-            best, share = word, shared / longer
-    return best
+class OneOf(frozenset):
+    """What is equal to any of its elements."""
+
+    def __eq__(self, other):
+        return other in self
+
+    __hash__ = frozenset.__hash__
+
+
+@lru_cache(maxsize=None)
+def by_first_letters(text):
+    """{four folded letters: the words of a text that begin so}."""
+    found = defaultdict(set)
+    for word in set(letters_and_digits(unicodedata.normalize("NFC", text))):
+        found[folded_word(word)[:4]].add(word)
+    return found
+
+
+def near_words(terms, text):
+    """[[term, the words of a text that are equally near to it, and the nearest], …] of the terms that have such a word."""
+    pairs = []
+    for term in terms:
+        alike = by_first_letters(text).get(folded_word(term)[:4], ())
+        shares = {word: likeness(folded_word(term), folded_word(word)) for word in alike}
+        best = max(shares.values(), default=0)
+        pairs += [[term, OneOf(word for word in shares if shares[word] == best)]] if best else []
+    return pairs
 
 
 def passes(value, wanted):
@@ -252,7 +274,7 @@ class Variant:
 
     def part(self, term, name):
         """What a term adds to the relevance of a passage that holds it, by the formula of bm25."""
-        rows = self.rows[without_accents(term)]
+        rows = self.rows[folded_word(term)]
         times, passages = rows[name], len(self.every)
         idf = math.log((passages - len(rows) + 0.5) / (len(rows) + 0.5))
         length = 1 - 0.75 + 0.75 * self.lengths[name] / self.mean
@@ -263,26 +285,29 @@ class Variant:
 
         Where it does, equals follow the order shown.
         """
-        scores, made_of, filters = defaultdict(float), defaultdict(list), self.filters(question)
+        scores, filters = defaultdict(float), self.filters(question)
         passages = len(self.every)
-        for rows in (self.rows[without_accents(term)] for term in terms):
+        for rows in (self.rows[folded_word(term)] for term in terms):
             idf = math.log((passages - len(rows) + 0.5) / (len(rows) + 0.5))
             for name, times in rows.items():
                 length = 1 - 0.75 + 0.75 * self.lengths[name] / self.mean
                 scores[name] -= (idf if idf > 0 else 1e-6) * (times * (1.2 + 1) / (times + 1.2 * length))
-                made_of[name] += [self.lengths[name], len(rows), times]
         ranked = [self.of[name] for _, name in sorted((score, name) for name, score in scores.items())
                   if not filters or not self.refusals(self.of[name], filters)]
-        doubtful, groups = False, [0]
-        for one, other in zip(ranked, ranked[1:]):
-            close = math.isclose(scores[one.name], scores[other.name], rel_tol=1e-12)
-            doubtful = doubtful or close and made_of[one.name] != made_of[other.name]
+        doubtful, groups, ordered = False, [0], [scores[passage.name] for passage in ranked]
+        for number, (one, other) in enumerate(zip(ordered, ordered[1:])):
+            close = other - one <= 1e-12 * -one
+            doubtful = doubtful or close and self.made_of(terms, ranked[number]) != self.made_of(terms, ranked[number + 1])
             groups.append(groups[-1] + (not close))
         if doubtful:
             place = {name: rank for rank, name in enumerate(shown)}
             keys = {passage.name: (group, place.get(passage.name, ENDLESS)) for group, passage in zip(groups, ranked)}
             ranked.sort(key=lambda passage: keys[passage.name])
         return ranked, scores, doubtful
+
+    def made_of(self, terms, passage):
+        """All that the score of a passage is made of."""
+        return self.lengths[passage.name], [self.rows[folded_word(term)].get(passage.name) for term in terms]
 
     def hits(self, ranked, per_document, top_k):
         """The best of all, or the best of each document where the question asks for so many of each."""
@@ -310,7 +335,7 @@ class Variant:
         facts = [trip.fact(name) for name in required]
         return {
             "id": question["id"], "text": question["text"], "answerable": question.get("answerable", True),
-            "terms": [{"term": term, "passages": len(self.rows[without_accents(term)])} for term in terms],
+            "terms": [{"term": term, "passages": len(self.rows[folded_word(term)])} for term in terms],
             "query": " OR ".join('"{}"'.format(term) for term in terms),
             "no_hits": None if hits else self.no_hits(question, terms),
             "hits_before_budget": [dict(self.shown(rank, hit, hit.size), kept_words=kept_of[rank],
@@ -402,8 +427,8 @@ class Trip:
         self.ranks.update((hit.name, rank) for rank, hit in enumerate(hits, 1))
 
     def terms(self, passage):
-        held = [term for term in self.searched if passage.name in self.variant.rows[without_accents(term)]]
-        return [{"term": term, "times": self.variant.rows[without_accents(term)][passage.name],
+        held = [term for term in self.searched if passage.name in self.variant.rows[folded_word(term)]]
+        return [{"term": term, "times": self.variant.rows[folded_word(term)][passage.name],
                  "part": self.variant.part(term, passage.name)} for term in held]
 
     def fact(self, name):
@@ -418,7 +443,8 @@ class Trip:
         words = words_of(quote)
         loss = None if words <= self.kept else self.loss(quote, words - self.kept)
         if loss:
-            loss["places"] = self.places_of(loss)
+            places = self.places_of(loss)
+            loss.update({"places": places} if places else {})
             others = {document for document, _ in self.kept} - {quote.document}
             elsewhere = sorted(name for name in others if any(
                 words_of(Quote(name, *span, None)) <= self.kept
@@ -432,8 +458,7 @@ class Trip:
         touching, document = self.variant.touching(quote), quote.document
         admitted = [p for p in touching if not self.variant.refusals(p, self.filters)]
         refused = [p for p in touching if p not in admitted]
-        held = {(document, position) for p in admitted for position in range(p.first, p.last)}
-        lost = sorted(words_of(quote) - held)
+        lost = [place for place in words_of(quote) if not any(p in admitted for p in self.variant.at[place])]
         if any(p in refused for place in lost for p in self.variant.at[place]):
             told = [self.variant.refusals(p, self.filters) for p in refused]
             return {"stage": "filtered_out", "filter": {key: why for one in reversed(told) for key, why in one.items()}}
@@ -457,11 +482,10 @@ class Trip:
         return dict(loss, stage="ranked_too_low", passage=best, rank=rank, limit=limit)
 
     def over_budget(self, missing):
-        added = set()
-        for words_over in count(1):
-            place, rank = self.sent[self.corpus.budget + words_over - 1]
-            added.add(place)
-            if missing <= added:
+        left = set(missing)
+        for words_over, (place, rank) in enumerate(self.sent[self.corpus.budget:], 1):
+            left.discard(place)
+            if not left:
                 return {"passage": self.hits[rank - 1].name, "rank": rank, "words_over": words_over}
 
     def places_of(self, loss):
@@ -471,11 +495,9 @@ class Trip:
     def place(self, passage):
         held, rank = self.terms(passage), self.ranks.get(passage.name)
         lacking = [term for term in self.searched if term not in {one["term"] for one in held}]
-        words = letters_and_digits(unicodedata.normalize("NFC", passage.text))
-        near = [[term, nearest(term, words)] for term in lacking]
         return {"passage": passage.name, "document": passage.document, "start": passage.start, "end": passage.end,
                 "words": passage.size, "rank": rank, "score": self.scores[passage.name] if rank else None,
-                "terms": held, "lacking": lacking, "near": [pair for pair in near if pair[1]], "text": passage.text}
+                "terms": held, "lacking": lacking, "near": near_words(lacking, passage.text), "text": passage.text}
 
     def needed(self, required):
         """The smallest budgets, found by sending word after word: with the case's depth, then with the least enough."""
@@ -825,13 +847,114 @@ class Enough(OracleTest):
 
     def test_random_cases_run_again(self):
         for seed in range(100):
-            case = random_case(seed)
+            case, rng = random_case(seed), random.Random(seed)
             with self.subTest(seed=seed):
                 report = self.report(case)
-                needs = sorted(self.needs(report))
-                lost = [place for place in needs if self.needs(report)[place]["deeper"]]
-                self.check_again(case, report, random.Random(seed).sample(lost or needs, min(1, len(needs))) or None)
-        self.assertGreater(min(self.verdicts[key] for key in ((True, True), (True, False), (False, True), (False, False))), 100)
+                needs = self.needs(report)
+                able = [place for place, needed in needs.items() if needed["deeper"]] or list(needs)
+                self.check_again(case, report, rng.sample(able, min(1, len(able))))
+        for by_document, complete in product((True, False), repeat=2):
+            self.assertGreater(self.verdicts[by_document, complete], 30)
+
+    @unittest.skipUnless(chroma.FOLDER.is_dir(), "real data absent: {}".format(chroma.FOLDER))
+    def test_a_sample_of_real_questions_runs_again(self):
+        case, report, _ = real_run()
+        rng, needs = random.Random(0), self.needs(report)
+        questions = rng.sample(case["questions"], 30)
+        names = {question["id"] for question in questions}
+        used = {name for question in questions for name in question["required_facts"]}
+        case = dict(case, questions=questions, facts=[fact for fact in case["facts"] if fact["id"] in used])
+        for variant in CHUNKINGS:
+            able = [place for place, needed in needs.items() if place[0] == variant and place[1] in names
+                    and needed["deeper"] and 1 < needed["deeper"]["top_k"] < 30]
+            self.check_again(case, report, rng.sample(able, 1))
+        self.assertGreater(min(self.verdicts[False, complete] for complete in (True, False)), 100)
+
+
+class Engines(OracleTest):
+    """An engine needs the budget under which its own hits, in their order, would have been complete; no depth is told."""
+
+    def needed(self, case, sent):
+        """The smallest budget, tried one by one, by question: {id: budget or None}, from {id: [(document, position)]}."""
+        corpus = Corpus(case, dict(top_k=1, budget_words=1, stop_words=[], filters={}))
+        found = {}
+        for question in case["questions"]:
+            facts = [[words_of(quote) for quote in corpus.quotes[name]] for name in question.get("required_facts", ())]
+            words = sent.get(question["id"], [])
+            enough_of = (budget for budget in range(1, len(words) + 1)
+                         if all(any(quoted <= set(words[:budget]) for quoted in fact) for fact in facts))
+            found.update({question["id"]: next(enough_of, None)} if facts else {})
+        return found
+
+    def told(self, case, path, **settings):
+        """{question: (needed, whether it is complete)} of the engine of a file, last in the report."""
+        case = dict(case, settings=dict(case["settings"], **settings))
+        target = self.folder / "rapport.json"
+        code, _, err = run("--case", self.write(case), "--contexts", path, "--output", target)
+        self.assertEqual(code, 0, err)
+        engine = json.loads(target.read_text(encoding="utf-8"))["variants"][-1]
+        answerable = [question for question in engine["questions"] if question["answerable"]]
+        self.assertEqual([question["needed"] for question in engine["questions"] if not question["answerable"]],
+                         [None] * (len(engine["questions"]) - len(answerable)))
+        budgets = [question["needed"]["budget_words"] for question in answerable]
+        self.assertEqual([set(question["needed"]) for question in answerable], [{"budget_words"}] * len(answerable))
+        self.assertEqual(engine["summary"]["budget_curve"], steps(budgets))
+        self.assertIsNone(engine["summary"]["depth_curve"])
+        return {question["id"]: (budget, question["all_required_covered"])
+                for question, budget in zip(answerable, budgets)}
+
+    def random_hits(self, rng, corpus, question):
+        """Records around the facts that a question requires, and elsewhere, some with words in front."""
+        hits = []
+        for name in question.get("required_facts", []) + [rng.choice(list(corpus.quotes))]:
+            quote = rng.choice(corpus.quotes[name])
+            start, end = max(0, quote.start - rng.randint(-1, 5)), quote.end + rng.randint(-1, 5)
+            start, end = min(start, quote.end - 1), min(max(end, quote.start + 1), len(corpus.words[quote.document]))
+            heading = {"heading": "Deux mots"} if rng.random() < 0.3 else {}
+            hits += [dict(heading, document=quote.document, start=start, end=end)] if start < end else []
+        return rng.sample(hits, len(hits))
+
+    def test_records_need_the_budget_of_their_hits(self):
+        outcomes = Counter()
+        for seed in range(40):
+            case, rng, lines, sent = random_case(seed), random.Random(seed), [], {}
+            corpus = Corpus(case, dict(top_k=1, budget_words=1, stop_words=[], filters={}))
+            for question in case["questions"]:
+                hits = self.random_hits(rng, corpus, question)
+                lines.append({"engine": "moteur", "question": question["id"], "hits": hits, "context": hits[:1]})
+                sent[question["id"]] = [place for hit in hits for place in [None] * len(hit.get("heading", "").split())
+                                        + [(hit["document"], at) for at in range(hit["start"], hit["end"])]]
+            path = self.folder / "moteur.jsonl"
+            path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+            with self.subTest(seed=seed):
+                budgets = {name: budget for name, (budget, _) in self.told(case, path).items()}
+                self.assertEqual(budgets, self.needed(case, sent))
+                outcomes.update(budget is not None for budget in budgets.values())
+        self.assertGreater(min(outcomes[known] for known in (True, False)), 10)
+
+    def test_a_ranking_is_complete_with_the_budget_that_it_needs_and_not_with_a_word_less(self):
+        held = Counter()
+        for seed in range(25):
+            case, rng = random_case(seed), random.Random(seed)
+            case["variants"] = [dict(CHUNKINGS["fixe_48_16"], id="v")]
+            corpus = Corpus(case, dict(top_k=1, budget_words=1, stop_words=[], filters={}))
+            variant, lines, sent = Variant(corpus, CHUNKINGS["fixe_48_16"]), [], {}
+            for question in case["questions"]:
+                ranked = rng.sample(variant.every, min(len(variant.every), 6))
+                lines += ["{} Q0 v/{} {} {} t".format(question["id"], passage.name, rank, 9.5 - rank)
+                          for rank, passage in enumerate(ranked, 1)]
+                sent[question["id"]] = [place for passage in ranked[:case["settings"]["top_k"]]
+                                        for place in variant.places(passage)]
+            path = self.folder / "classement.trec"
+            path.write_text("\n".join(lines), encoding="utf-8")
+            with self.subTest(seed=seed):
+                needed = {name: budget for name, (budget, _) in self.told(case, path).items()}
+                self.assertEqual(needed, self.needed(case, sent))
+                for budget in {one - less for one in needed.values() if one for less in (0, 1)} - {0}:
+                    for name, (_, complete) in self.told(case, path, budget_words=budget).items():
+                        self.assertEqual(complete, (needed[name] or math.inf) <= budget, (name, budget))
+                        held[complete] += 1
+        self.assertGreater(min(held.values()), 10)
 
 
 class Properties(TestCase):
