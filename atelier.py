@@ -3520,22 +3520,22 @@ def format_citations(citations: Tree) -> str:
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;
---kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
+--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a;color-scheme:light dark}
 @media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;
 --wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
 *{box-sizing:border-box}
-html{color-scheme:light dark}
 body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);
-font:1rem/1.55 Charter,"Bitstream Charter","Sitka Text",Cambria,Georgia,serif;
-font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}
-h1{font-size:1.9rem;line-height:1.2;margin:0 0 .3rem}
+font:1rem/1.55 Charter,"Sitka Text",Cambria,Georgia,serif;font-variant-numeric:tabular-nums lining-nums;
+overflow-wrap:anywhere}
+h1{line-height:1.2;margin:0}
 h2{font-size:1.35rem;margin:3rem 0 .8rem}
 h3{font-size:1rem;margin:2.2rem 0 .5rem}
 p,ul{margin:.5rem 0}
 a{color:inherit;text-underline-offset:.15em}
-a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid var(--proof);outline-offset:2px}
+:focus-visible{outline:3px solid var(--proof);outline-offset:2px}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
-.soft,dt,th,figcaption{color:var(--soft)}
+.soft,dt,th,figcaption,small,.lab,.off,.row>:first-child{color:var(--soft)}
+figcaption,small,.lab,.row>:first-child,.tag{font-size:.8rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}
 dd{margin:0}
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
@@ -3549,62 +3549,52 @@ th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line)}
 .bar{display:block;height:.35rem;min-width:4rem;border:1px solid var(--soft);margin-top:.2rem}
 .bar i{display:block;height:100%;background:var(--kept)}
 .marks{display:grid;gap:.1rem}
-.m{white-space:nowrap}.m b{display:inline-block;width:1.2em;text-align:center;font-weight:400}
-.lost{color:var(--lost)}
+.m,.tag,.q b{white-space:nowrap}.m b{display:inline-block;width:1.2em;text-align:center;font-weight:400}
+.lost,.tag{color:var(--lost)}
 details{border-top:1px solid var(--line);padding:.5rem 0}
 summary{cursor:pointer}
 figure{margin:.8rem 0}
+figcaption span{display:inline-block;margin-right:1.2rem}
 .row{display:grid;grid-template-columns:12rem 1fr;align-items:end;gap:0 .8rem}
-.lab,.row>:first-child{font-size:.8rem;color:var(--soft)}
 .row>*+*{position:relative;height:2.2rem;
 background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
 .strip .row>*+*::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);
 border-left:3px double var(--lost)}
-i{font-style:normal}
-.row>*+*>*{position:absolute;top:1rem;height:.9rem}
-.kept,.cut,.away{border:1px solid var(--ink)}
+.strip .first>*+*,.strip .away-row>*+*{background:none}
+.strip .away-row>*+*::after{display:none}
+.row i,.row svg{position:absolute;top:1rem;height:.9rem}
+.row svg{top:0;width:100%;height:100%;stroke:var(--ink)}
+.kept,.cut,.away{border:1px solid}
 .kept{background:var(--kept)}
 .cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
 .away{border-style:dashed}
-.row>*+*>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
-.q b{white-space:nowrap;position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;
-color:var(--proof)}
-.row>*+*>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
-.row>*+*>.tag.before{transform:translateX(-100%)}
-.strip>.first>*+*,.strip>.away-row>*+*{background-image:none}
-.strip>.away-row>*+*::after{display:none}
-.row>*+* svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
-.row>*+*>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
-.row>*+*>.o{min-width:3px;background:var(--proof)}
-.bar i,.kept,.cut,.p,.o{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
-figcaption{font-size:.8rem}figcaption span{display:inline-block;margin-right:1.2rem}
-.m small{color:var(--soft);font-size:.75rem}
+.row .q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
+.q b{position:absolute;top:-1.05rem;left:-1px;font:bold .75rem/1rem sans-serif;color:var(--proof)}
+.row .tag{top:0;height:auto;padding:0 .35rem;font-style:normal}
+.before{transform:translateX(-100%)}
+.row .p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
+.o{min-width:3px;background:var(--proof)}
+.bar i,.row i{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 [id]{scroll-margin-top:1rem}
 .words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
-.off{color:var(--soft);font-style:italic}
-@media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}
-dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
-@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}figure,.words{break-inside:avoid}
-h2,h3,summary{break-after:avoid}.words{border:1px solid var(--line)}
+.off{font-style:italic}
+@media (max-width:40rem){.row,dl{grid-template-columns:1fr}}
+@media print{nav,.skip{display:none}figure,.words{break-inside:avoid}h2,h3,summary{break-after:avoid}
 details::details-content{content-visibility:visible;block-size:auto}}
 """
-PAGE = """<!DOCTYPE html>
+HEAD = """<!DOCTYPE html>
 <html lang="fr">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>@TITLE@</title>
+<title>{}</title>
 <link rel="icon" href="data:,">
-<style>@STYLE@</style>
+<style>{}</style>
 </head>
 <body>
 <a class="skip" href="#contenu">Aller au contenu</a>
-@BODY@
-</body>
-</html>
 """
-SCROLLED = 'section class="scroll" tabindex="0" aria-label="{}"'  # by keyboard too
 COVERED = ("●", "couverte")
 SIGNS = {
     "filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"),
@@ -3621,9 +3611,9 @@ COLUMNS = (  # of the variants: label, what is shown, a figure of the summary, w
     ("faits couverts", "{}/{}", "facts_covered", "facts_required"),
     ("mots envoyés", "{}", "words_sent", None), ("mots redondants", "{}", "redundant_words", "words_sent"),
 )
-DETAILED_QUESTIONS = 50  # beyond, only those that lost a proof are detailed
+DETAILED_QUESTIONS = 50  # beyond, the page is brief: only the questions that lost a proof are detailed
 SHOWN_WORDS = 200        # of what the budget cut from a passage
-AROUND_WORDS = 15        # on each side of a quote, on a long page
+AROUND_WORDS = 15        # on each side of a quote, on a brief page
 DRAWN_QUOTES = 40        # one a line; beyond, all on one
 TOLD_LIMITS = 20         # of the passages of a document
 
@@ -3631,13 +3621,12 @@ TOLD_LIMITS = 20         # of the passages of a document
 def escape(text: Any) -> str:
     """The one way from a value to the page."""
     from html import escape as escape_html
-    return escape_html(str(text), quote=True)
+    return escape_html(str(text))
 
 
-def fr(text: str, *values: Any) -> str:
-    """Our own French with its values, escaped, with its non-breaking spaces."""
-    sentence = escape(text.format(*values) if values else text)
-    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", sentence))
+def fr(sentence: str) -> str:
+    """Our own French, escaped, with its non-breaking spaces."""
+    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", escape(sentence)))
 
 
 def tag(opening: str, *inside: str) -> str:
@@ -3668,74 +3657,72 @@ def table(labels: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") 
     yield "</tbody></table>"
 
 
-def draw_page(report: dict) -> Iterator[str]:
+def scrolled(label: str) -> str:
+    """The opening of what is wider than a narrow screen, which the keyboard must reach."""
+    return f'section class="scroll" tabindex="0" aria-label="{label}"'
+
+
+def draw_page(report: Tree) -> Iterator[str]:
     """The pieces of the page of a report, of a case or of citations."""
-    if "case" in report:
-        title, body = report["case"]["title"] or report["case"]["file"], draw_report
-    else:
-        title, body = report["citations"]["file"], draw_citations
-    head, tail = PAGE.split("@BODY@")
-    yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
-    yield from body(report, title)
-    yield tail
+    of_case = "case" in report
+    title = report["case"]["title"] or report["case"]["file"] if of_case else report["citations"]["file"]
+    yield HEAD.format(escape("Atelier – " + title), STYLE)
+    yield from (draw_report if of_case else draw_citations)(report, title)
+    yield "</main></body>\n</html>\n"
 
 
-def draw_header(title: str, sentence: str, figures: dict) -> str:
+def draw_header(title: str, sentence: str, figures: Tree) -> str:
     """The top of a page: its title, a sentence of markup, {label: figure}."""
     pairs = [tag("dt", label) + tag("dd", escape(figure)) for label, figure in figures.items()]
     return tag("header", tag("h1", escape(title)), sentence, tag("dl", *pairs))
 
 
-def draw_report(report: dict, title: str) -> Iterator[str]:
+def draw_report(report: Tree, title: str) -> Iterator[str]:
     """The page of a case, in order: the case, variants, matrix, strips with their words, documents."""
     case, settings, variants = report["case"], report["settings"], report["variants"]
-    questions = variants[0]["questions"]
-    yield draw_header(title, tag("p", fr(
-        "{}, {}, {} dont {} avec réponse, {}", counted(case["words"], "mot"),
-        counted(len(case["documents"]), "document"), counted(len(questions), "question"),
-        case["answerable_questions"], counted(case["facts"], "fait"))), {
-            "Cas": case["file"], "Empreinte": case["sha256"], "Atelier": report["atelier"],
-            "Filtres": ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun",
-            "Réglages": f"top_k {settings['top_k']}, budget {counted(settings['budget_words'], 'mot')}"})
+    count = len(variants[0]["questions"])
+    yield draw_header(title, tag("p", fr(describe_size({**case, "questions": count}))), {
+        "Cas": case["file"], "Empreinte": case["sha256"], "Atelier": report["atelier"],
+        "Filtres": ", ".join(f"{key} = {wanted}" for key, wanted in settings["filters"].items()) or "aucun",
+        "Réglages": f"top_k {settings['top_k']}, budget {counted(settings['budget_words'], 'mot')}"})
     links = [tag("li", f'<a href="#{name.lower()}">{name}</a>')
              for name in ("Variantes", "Matrice", "Trajets", "Documents")]
     yield tag('nav aria-label="Sommaire"', tag("ul", *links)) + '<main id="contenu">'
     yield draw_variants(report)
-    brief = len(questions) > DETAILED_QUESTIONS
-    detailed = [number for number in range(len(questions)) if not brief or any(
+    brief = count > DETAILED_QUESTIONS
+    detailed = [number for number in range(count) if not brief or any(
         fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
-    yield f"<section id=\"matrice\"><h2>La matrice</h2><{SCROLLED.format('Questions et variantes')}>"
+    yield f"<section id=\"matrice\"><h2>La matrice</h2><{scrolled('Questions et variantes')}>"
     labels = ["question"] + [variant["id"] for variant in variants]
     yield from table(labels, draw_matrix(variants, set(detailed)))
     yield "</section></section>"
     yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
-    yield "</main>"
 
 
-def draw_variants(report: dict) -> str:
+def draw_variants(report: Tree) -> str:
     """The warnings, then a line for each variant, with bars."""
     rows = []
     for variant in report["variants"]:
-        summary = variant["summary"]
-        rows.append([variant["id"]])
-        for _, text, name, total in COLUMNS:
+        summary, cells = variant["summary"], []
+        for _, form, name, total in COLUMNS:
             part, whole = summary[name], summary.get(total)
-            known = part is not None and (whole != 0 or text == "{}")
-            rows[-1].append(tag('td class="n"', escape(text.format(part, whole)) if known else "–",
-                                bar(part, whole) if whole else ""))
+            known = part is not None and (whole != 0 or form == "{}")
+            cells.append(tag('td class="n"', escape(form.format(part, whole)) if known else "–",
+                             bar(part, whole) if whole else ""))
+        rows.append([variant["id"], *cells])
     labels = ["variante"] + [label for label, *_ in COLUMNS]
     return tag('section id="variantes"', "<h2>Les variantes</h2>",
                bullets("Attention : " + warning for warning in report["warnings"]),
-               tag(SCROLLED.format("Tableau des variantes"), *table(labels, rows, ' class="n"')))
+               tag(scrolled("Tableau des variantes"), *table(labels, rows, ' class="n"')))
 
 
-def sign_of(fact: dict) -> Tuple[str, str]:
-    """The (shape, word) of a fact's state."""
+def sign_of(fact: Tree) -> Tuple[str, str]:
+    """The (shape, word) of its state."""
     return SIGNS[fact["loss"]["stage"]] if fact["loss"] else COVERED
 
 
-def draw_matrix(variants: list, linked: Iterable[int]) -> Iterator[List[str]]:
+def draw_matrix(variants: list, linked: Set[int]) -> Iterator[List[str]]:
     """Questions by variants: a mark for each fact, a shape and a word, linked to its detail."""
     for number, question in enumerate(variants[0]["questions"]):
         cells = []
@@ -3747,23 +3734,22 @@ def draw_matrix(variants: list, linked: Iterable[int]) -> Iterator[List[str]]:
         yield [question["id"], *cells]
 
 
-def draw_mark(fact: dict, link: str) -> str:
+def draw_mark(fact: Tree, link: str) -> str:
     """A fact in the matrix; link is its attribute, if any."""
     shape, word = sign_of(fact)
-    opening = f"{'a' if link else 'span'} class=\"m{' lost' if fact['loss'] else ''}\"{link}"
-    return tag(opening, tag('b aria-hidden="true"', shape), word, " ", tag("small", bdi(fact["id"])))
+    return tag(f"{'a' if link else 'span'} class=\"m{' lost' if fact['loss'] else ''}\"{link}",
+               tag('b aria-hidden="true"', shape), word, " ", tag("small", bdi(fact["id"])))
 
 
 def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) -> Iterator[str]:
     """The questions that are detailed, by their numbers; brief: advice is given once."""
-    yield '<section id="trajets"><h2>Le trajet de chaque preuve</h2>'
-    yield tag("p", fr(
+    yield '<section id="trajets"><h2>Le trajet de chaque preuve</h2>' + tag("p", fr(
         "Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le "
         "budget. Plein : envoyé ; hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres "
         "lettrés sont les preuves exigées. Les mots d'un document se comptent à partir de 0."))
     left = len(variants[0]["questions"]) - len(detailed)
     if left:
-        yield tag("p", fr("{} sans preuve perdue : dans la matrice seulement.", counted(left, "question")))
+        yield tag("p", fr(f"{counted(left, 'question')} sans preuve perdue : dans la matrice seulement."))
     if brief:
         lost = {name for variant in variants for name in variant["summary"]["losses"]}
         yield bullets(f"Une preuve {stage.label} : {stage.advice}"
@@ -3786,28 +3772,29 @@ def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
         if brief and not lost:
             folds.append(tag("p " + place, name, state))
             continue
-        away = [(fact, *stand) for fact in facts for stand in places_away(variant, fact, hits)]
-        strip = draw_strip(hits, away, facts, budget, brief) if hits or away else tag(
-            "p", fr(NOTHING_FOUND[question["no_hits"]]))
+        strip = draw_strip(hits, facts, budget, brief) or tag("p", fr(NOTHING_FOUND[question["no_hits"]]))
         folds.append(tag("details open" if lost and not brief else "details",
                          tag("summary", name, tag('span class="lost"' if lost else "span", state)),
                          tag("div " + place, strip, *draw_words(hits, facts, brief))))
-    return tag(f'article aria-labelledby="q{number}"',
-               tag(f'h3 id="q{number}"', escape(asked["text"])),
+    return tag(f'article aria-labelledby="q{number}"', tag(f'h3 id="q{number}"', escape(asked["text"])),
                tag('p class="soft"', escape(asked["id"])), *folds)
 
 
 def lettered(facts: list) -> list:
-    """The facts of a question, with a letter each: A, B, C…"""
+    """The facts of a question, with a letter each: A, B, C…, then 27, 28…"""
     return [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
             for number, fact in enumerate(facts)]
 
 
 def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
     """A box from word start to word end of a track that is scale words long."""
-    left, width = (round(100 * words / scale, 1) or 0 for words in (start, end - start))
-    style = "left:{:g}%;width:{:g}%" if end > start else "left:{:g}%"
-    return f'<i class="{kind}" style="{style.format(left, width)}">{inside}</i>'
+    style = f"left:{round(100 * start / scale, 1):g}%"
+    style += f";width:{round(100 * (end - start) / scale, 1):g}%" if end > start else ""
+    return f'<i class="{kind}" style="{style}">{inside}</i>'
+
+
+def boxes(kind: str, quotes: list, total: int) -> str:
+    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
 
 
 def track(label: str, drawn: str, told: str, kind: str = "") -> str:
@@ -3816,7 +3803,7 @@ def track(label: str, drawn: str, told: str, kind: str = "") -> str:
                tag(f'span role="img" aria-label="{fr(told)}"', drawn))
 
 
-def shown_hits(variant: dict, question: dict) -> list:
+def shown_hits(variant: Tree, question: Tree) -> list:
     """The hits; of another engine, what it sent, then what it found and left."""
     hits = question["hits_before_budget"] or []
     if variant["chunking"] is not None:
@@ -3828,7 +3815,7 @@ def shown_hits(variant: dict, question: dict) -> list:
     return sent + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in names]
 
 
-def places_in(hit: dict, facts: list) -> List[tuple]:
+def places_in(hit: Tree, facts: list) -> List[tuple]:
     """(letter, start, end) of the quotes in a passage, in its own words, those put before it counted."""
     places, lead = [], hit["lead_words"] - hit["start"]
     for fact in facts:
@@ -3838,35 +3825,28 @@ def places_in(hit: dict, facts: list) -> List[tuple]:
     return places
 
 
-def places_away(variant: dict, fact: dict, hits: list) -> Iterator[tuple]:
-    """(label, start, end) of the passages, not among the hits, where a lost proof really stands."""
-    loss, found = fact["loss"] or {}, {hit["passage"] for hit in hits}
-    for piece in loss.get("pieces", [loss] if "passage" in loss else []):
-        name, rank = piece["passage"], piece.get("rank")
-        document, _, number = name.rpartition("#")
-        if name not in found and variant["passages"] and number.isdigit():
-            start, end = variant["passages"][document][int(number) - 1]
-            rank = f"rang {rank}" if rank else "sans rang"
-            yield f"{rank} · {name} · {counted(end - start, 'mot')}", start, end
+def draw_strip(hits: list, facts: list, budget: int, brief: bool) -> str:
+    """The hits to scale, the budget, and, not among them, the passages where a lost proof really stands.
 
-
-def draw_strip(hits: list, away: list, facts: list, budget: int, brief: bool) -> str:
-    """The hits to scale, the budget, the passages away; brief: those without proof share a line."""
-    scale = max([budget, sum(hit["words"] for hit in hits)] + [end - start for *_, start, end in away])
+    Empty when there are none; brief: hits without proof share a line.
+    """
+    found = {hit["passage"] for hit in hits}
+    away = [(fact, place) for fact in facts if fact["loss"]
+            for place in fact["loss"].get("places", ()) if place["passage"] not in found]
+    if not hits and not away:
+        return ""
+    scale = max(budget, sum(hit["words"] for hit in hits),
+                *(place["end"] - place["start"] for _, place in away))
     limit = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale,
-                fr("budget : {}", counted(budget, "mot")))
+                fr(f"budget : {counted(budget, 'mot')}"))
     tracks, before, group = [tag('div class="row first"', "<span></span>", tag("span", limit))], 0, []
     for hit, after in zip(hits, [*hits[1:], None]):
         group.append(hit)
         if not brief or after is None or places_in(hit, facts) or places_in(after, facts):
             tracks.append(draw_passages(group, before, scale, facts))
             before, group = before + sum(hit["words"] for hit in group), []
-    for fact, label, start, end in away:
-        first, last = max(start, fact["start"]), min(end, fact["end"])
-        quote = box("q", first - start, last - start, scale, tag("b", fact["letter"]))
-        tracks.append(track(label, box("away", 0, end - start, scale) + quote,
-                            f"{fact['letter']}, mots {first} à {last - 1}", " away-row"))
-    legend = [tag("span", fr("{} : {}, {}", fact["letter"], fact["id"], sign_of(fact)[1])) for fact in facts]
+    tracks += [draw_away(fact, place, scale) for fact, place in away]
+    legend = [tag("span", fr(f"{fact['letter']} : {fact['id']}, {sign_of(fact)[1]}")) for fact in facts]
     strip = f'div class="strip" style="--budget:{round(100 * budget / scale, 1):g}%"'
     return tag("figure", tag(strip, *tracks), tag("figcaption", " ".join(legend)))
 
@@ -3885,15 +3865,25 @@ def draw_passages(group: list, before: int, scale: int, facts: list) -> str:
     return track(f"{hit['rank']} {name} · {counted(words, 'mot')}", drawn, told)
 
 
+def draw_away(fact: Tree, place: Tree, scale: int) -> str:
+    """The line of a passage that was not found, and of the lost proof that it holds, at least in part."""
+    start, words, letter = place["start"], place["end"] - place["start"], fact["letter"]
+    first, last = max(start, fact["start"]), min(place["end"], fact["end"])
+    quote = box("q", first - start, last - start, scale, tag("b", letter))
+    return track(f"{rank_in_words(place['rank'])} · {place['passage']} · {counted(words, 'mot')}",
+                 box("away", 0, words, scale) + quote, f"{letter}, mots {first} à {last - 1}", " away-row")
+
+
 def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
     """What was sent (brief: around the quotes), then each loss in a sentence, and what to try."""
     room = SHOWN_WORDS
     for hit in hits:
-        places = [(start, end) for _, start, end in places_in(hit, facts)]
+        places = [place for _, *place in places_in(hit, facts)]
         shown_words = min(hit["words"], hit["kept_words"] + room)
         room -= shown_words - hit["kept_words"]
-        around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
-        around = around if brief else [(0, shown_words)]
+        around = [(0, shown_words)]
+        if brief:
+            around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
         around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
         if around:
             label = tag('span class="lab"', bdi(f"{hit['rank']} · {hit['passage']}"))
@@ -3901,12 +3891,12 @@ def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
     for fact in facts:
         if fact["loss"]:
             stage = STAGE[fact["loss"]["stage"]]
-            sentence = fr("{} : {} ({}).", fact["id"], stage.label, detail_of(fact["loss"]))
+            sentence = fr(f"{fact['id']} : {stage.label} ({detail_of(fact['loss'])}).")
             yield tag("p", tag('span class="lost"', sentence), " «\u00a0", bdi(fact["quote"]), "\u00a0»",
                       "" if brief else "<br>" + fr(stage.advice))
 
 
-def mark_words(hit: dict, places: List[tuple], around: List[tuple]) -> str:
+def mark_words(hit: Tree, places: list, around: list) -> str:
     """The words around some places, quotes marked, the budget's cut greyed; others are counted."""
     def within(pairs):
         return any(first <= start < last for first, last in pairs)
@@ -3927,17 +3917,16 @@ def mark_words(hit: dict, places: List[tuple], around: List[tuple]) -> str:
 
 def left_out(words: int) -> str:
     """`… 191 mots …`, in the place of words that are not shown."""
-    return " {} ".format(tag('span class="off"', fr("… {} …", counted(words, "mot"))))
+    return " " + tag('span class="off"', fr(f"… {counted(words, 'mot')} …")) + " "
 
 
 def draw_documents(documents: list, variants: list) -> Iterator[str]:
     """Each document as a line of its words: the limits of each variant above, quotes below."""
-    yield '<section id="documents"><h2>Les documents</h2>'
-    yield tag("p", fr(
+    yield '<section id="documents"><h2>Les documents</h2>' + tag("p", fr(
         "Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des "
         "passages, les cadres les preuves ; celles qu'une limite coupe sont soulignées sur la ligne de la "
         "variante."))
-    quotes: Dict[str, set] = {document["id"]: set() for document in documents}
+    quotes = {document["id"]: set() for document in documents}
     for question in variants[0]["questions"]:
         for fact in question["facts"]:
             for quote in fact.get("alternatives", [fact]):
@@ -3947,7 +3936,7 @@ def draw_documents(documents: list, variants: list) -> Iterator[str]:
     yield "</section>"
 
 
-def draw_document(document: dict, quotes: List[tuple], variants: list) -> str:
+def draw_document(document: Tree, quotes: List[tuple], variants: list) -> str:
     """One document: quotes are (start, end, fact id)."""
     name, total, proofs = document["id"], document["words"], counted(len(quotes), "preuve")
     tracks, broken = [], {}
@@ -3956,24 +3945,19 @@ def draw_document(document: dict, quotes: List[tuple], variants: list) -> str:
             limits, split = cut_quotes(variant["passages"][name], quotes)
             for _, _, fact, where in split:
                 broken.setdefault((fact, where), []).append(variant["id"])
-            told = "{}, limites aux mots {}".format(
-                counted(len(limits) - 1, "passage"), ", ".join(map(str, limits[:TOLD_LIMITS])))
+            places = some(map(str, limits), TOLD_LIMITS)
             tracks.append(track(variant["id"], draw_limits(limits, total) + boxes("p", split, total),
-                                told + (", …" if len(limits) > TOLD_LIMITS else "")))
+                                f"{counted(len(limits) - 1, 'passage')}, limites aux mots {places}"))
     if len(quotes) > DRAWN_QUOTES:
         tracks.append(track("les preuves", boxes("o", quotes, total), proofs))
     else:
         tracks += [track(f"{fact} · {start}–{end - 1}", box("q", start, end, total),
                          f"mots {start} à {end - 1}") for start, end, fact in quotes]
-    sentences = ["{} : {} par {}.".format(*pair, ", ".join(names)) for pair, names in broken.items()]
+    sentences = [f"{fact} : {where} par {', '.join(names)}." for (fact, where), names in broken.items()]
     if len(sentences) > DRAWN_QUOTES:
         sentences[DRAWN_QUOTES:] = [f"et {counted(len(sentences) - DRAWN_QUOTES, 'autre')}."]
-    return tag("h3", bdi(name)) + tag('p class="soft"', fr("{}, {}", counted(total, "mot"), proofs)) + tag(
-        "figure", *tracks) + bullets(sentences)
-
-
-def boxes(kind: str, quotes: List[tuple], total: int) -> str:
-    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
+    return "".join([tag("h3", bdi(name)), tag('p class="soft"', fr(f"{counted(total, 'mot')}, {proofs}")),
+                    tag("figure", *tracks), bullets(sentences)])
 
 
 def cut_quotes(passages: list, quotes: List[tuple]) -> Tuple[List[int], List[tuple]]:
@@ -3981,9 +3965,9 @@ def cut_quotes(passages: list, quotes: List[tuple]) -> Tuple[List[int], List[tup
     limits = sorted({limit for pair in passages for limit in pair})
     starts, split = [start for start, _ in passages], []
     for start, end, name in quotes:
-        inside = limits[bisect_right(limits, start):bisect_left(limits, end)]
         before = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
         if not before or passages[before - 1][1] < end:
+            inside = limits[bisect_right(limits, start):bisect_left(limits, end)]
             split.append((start, end, name, f"coupée au mot {inside[0]}" if inside else
                           "laissée de côté, ou coupée dans un mot,"))
     return limits, split
@@ -3996,27 +3980,26 @@ def draw_limits(limits: Iterable[int], total: int) -> str:
                f'<path d="{strokes}" fill="none" vector-effect="non-scaling-stroke"/>')
 
 
-def draw_citations(report: dict, title: str) -> Iterator[str]:
+def draw_citations(report: Tree, title: str) -> Iterator[str]:
     """Three fractions as bars, then the claims by verdict, each citation with its status."""
     citations = report["citations"]
     yield draw_header(title, "", {"Empreinte": citations["sha256"], "Atelier": report["atelier"]})
-    yield '<main id="contenu"><section><h2>Trois fractions</h2><table><tbody>'
+    rows = []
     for name, label in FRACTIONS:
-        figure = citations[name]
-        yield tag("tr", tag('th scope="row"', fr(label)), tag(
-            'td class="n"', escape(figure["fraction"]), bar(figure["numerator"], figure["denominator"])))
-    yield "</tbody></table></section>"
+        bars = bar(citations[name]["numerator"], citations[name]["denominator"])
+        rows.append([label, tag('td class="n"', escape(citations[name]["fraction"]), bars)])
+    yield '<main id="contenu">'
+    yield tag("section", "<h2>Trois fractions</h2>", *table(("part", "compte"), rows, ' class="n"'))
     for verdict, label in CLAIMS.items():
         rows = [draw_claim(claim) for claim in citations["claims"] if claim["verdict"] == verdict]
-        yield tag("section", tag("h2", fr("{} : {}", label, len(rows))),
+        yield tag("section", tag("h2", fr(f"{label} : {len(rows)}")),
                   *table(("affirmation", "citations"), rows) if rows else "")
-    yield "</main>"
 
 
-def draw_claim(claim: dict) -> List[str]:
+def draw_claim(claim: Tree) -> List[str]:
     """Its line of the table."""
-    told = [fr("{} : {}, {}{}", cited["passage"], STATUSES[cited["status"]], RELATIONS[cited["relation"]],
-               ", répétée" if cited["duplicate"] else "") for cited in claim["citations"]]
+    told = [fr(f"{cited['passage']} : {STATUSES[cited['status']]}, {RELATIONS[cited['relation']]}"
+               + ", répétée" * cited["duplicate"]) for cited in claim["citations"]]
     return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
 
 
@@ -4032,20 +4015,20 @@ GUARD_CASE = {
 }
 
 
-def read_guard_case(**added: List[dict]) -> Case:
+def read_guard_case(added: Tree = {}) -> Case:
     """The case of the guards, with more documents, facts or questions."""
     case = {name: members + added.get(name, []) for name, members in GUARD_CASE.items()}
     return read_case(json.dumps(case).encode("utf-8"), "", lambda path: b"")
 
 
-def verdicts(document: str, *sent: Tuple[int, int]) -> List[Any]:
+def verdicts(document: str, *sent: Tuple[int, int]) -> list:
     """[rule covered, exception covered, complete] when these words of a document are sent."""
     case, spans = read_guard_case(), [Span(document, *words) for words in sent]
     covered = [not missing_spans(fact.quotes[0].span, spans) for fact in case.facts.values()]
     return covered + [is_complete(case.questions[0], covered)]
 
 
-def outcome_of(attempt: Callable[..., Any], *given: Any) -> Any:
+def outcome_of(attempt: Callable, *given: Any) -> Any:
     """What an attempt gives, or the sentences with which it is refused."""
     try:
         return attempt(*given)
@@ -4053,39 +4036,36 @@ def outcome_of(attempt: Callable[..., Any], *given: Any) -> Any:
         return error.sentences
 
 
-GUARDS = (  # the sentence to defend, what is tried, what must come, worked by hand
-    ("deux documents de même identifiant sont refusés",
-     lambda: read_guard_case(documents=[{"id": "b", "text": "Autre."}]),
+GUARDS = (  # the sentence to defend, what is tried (or added to the case), what must come, worked by hand
+    ("deux documents de même identifiant sont refusés", {"documents": [{"id": "b", "text": "Autre."}]},
      ["documents[2] (b).id : identifiant « b » déjà pris par documents[1] (b).id ; donnez-en un autre."]),
     ("deux faits de même identifiant sont refusés",
-     lambda: read_guard_case(facts=[{"id": "regle", "document": "b", "quote": "140 euros"}]),
+     {"facts": [{"id": "regle", "document": "b", "quote": "140 euros"}]},
      ["facts[2] (regle).id : identifiant « regle » déjà pris par facts[0] (regle).id ; donnez-en un autre."]),
     ("deux questions de même identifiant sont refusées",
-     lambda: read_guard_case(questions=[{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]),
+     {"questions": [{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]},
      ["questions[1] (q).id : identifiant « q » déjà pris par questions[0] (q).id ; donnez-en un autre."]),
     ("un fait sur un document inconnu est refusé",
-     lambda: read_guard_case(facts=[{"id": "c", "document": "z", "quote": "140 euros"}]),
+     {"facts": [{"id": "c", "document": "z", "quote": "140 euros"}]},
      ["facts[2] (c).document : document « z » inconnu. Possibles : a, b."]),
     ("une question sur un fait inconnu est refusée",
-     lambda: read_guard_case(questions=[{"id": "r", "text": "Combien ?", "required_facts": ["regles"]}]),
+     {"questions": [{"id": "r", "text": "Combien ?", "required_facts": ["regles"]}]},
      ["questions[1] (r).required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]),
     ("une citation absente de son document est refusée",
-     lambda: read_guard_case(facts=[{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]),
-     ["facts[2] (c).quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
-      "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]),
-    ("une question incohérente avec ses faits est refusée",
-     lambda: read_guard_case(questions=[
+     {"facts": [{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]},
+     ["facts[2] (c).quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche "
+      "(mot 1) : « plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». "
+      "Recopiez le texte."]),
+    ("une question incohérente avec ses faits est refusée", {"questions": [
          {"id": "r", "text": "Combien ?", "required_facts": []},
-         {"id": "s", "text": "Où ?", "answerable": False, "required_facts": ["regle"]}]),
+         {"id": "s", "text": "Où ?", "answerable": False, "required_facts": ["regle"]}]},
      ["questions[1] (r) : question sans fait exigé ; listez-les dans « required_facts », "
       'ou écrivez "answerable": false.',
       "questions[2] (s) : question déclarée sans réponse, mais qui exige des faits ; "
       "ôtez les faits ou « answerable »."]),
-    ("un document vide est refusé",
-     lambda: read_guard_case(documents=[{"id": "c", "text": " \n"}]),
+    ("un document vide est refusé", {"documents": [{"id": "c", "text": " \n"}]},
      ["documents[2] (c).text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]),
-    ("la règle sans son exception ne suffit pas",
-     lambda: verdicts("a", (0, 6)), [True, False, False]),
+    ("la règle sans son exception ne suffit pas", lambda: verdicts("a", (0, 6)), [True, False, False]),
     ("une citation à laquelle il manque un mot n'est pas couverte",
      lambda: verdicts("a", (0, 5))[:2] + verdicts("a", (1, 6), (10, 14))[:2], [False, False, True, False]),
     ("les mêmes mots dans un autre document ne prouvent rien",
@@ -4107,15 +4087,15 @@ def run_guards() -> Tuple[List[str], int]:
     lines, failures = [], 0
     for number, (sentence, attempt, expected) in enumerate(GUARDS, 1):
         try:
-            obtained = outcome_of(attempt)
+            obtained = outcome_of(attempt) if callable(attempt) else outcome_of(read_guard_case, attempt)
         except Exception as error:  # a guard must be able to say that the code it watches is broken
             obtained = repr(error)
         lines.append(f"{'ok   ' if obtained == expected else 'échec'} {number:>2} {sentence}")
         if obtained != expected:
             failures += 1
             lines += [f"         obtenu  : {obtained}", f"         attendu : {expected}"]
-    lines.append("{}, {}, {}".format(*map(counted, (len(GUARDS), len(GUARDS) - failures, failures),
-                                          ("contrôle", "réussi", "échoué"))))
+    lines.append(f"{counted(len(GUARDS), 'contrôle')}, {counted(len(GUARDS) - failures, 'réussi')}, "
+                 f"{counted(failures, 'échoué')}")
     return lines, failures + (not GUARDS)
 
 
@@ -4127,9 +4107,11 @@ OPTIONS = {  # what each takes (None: nothing), help
     "--html": ("FICHIER", "dessine aussi la page"),
     "--from": ("RAPPORT", "avec --html : dessine un rapport déjà écrit"),
     "--export": ("FICHIER", "écrit les passages de chaque variante, en JSON par ligne"),
-    "--question": ("ID", "montre tout le trajet de cette question, au lieu de la liste des pertes (répétable)"),
+    "--question": ("ID", "montre tout le trajet de cette question, au lieu de la liste des pertes "
+                         "(répétable)"),
     "--contexts": ("FICHIER", "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
-    "--require": ("ID", "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
+    "--require": ("ID", "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet "
+                        "(répétable)"),
     "--baseline": ("RAPPORT", "compare à un rapport antérieur"),
     "--citations": ("FICHIER", "juge les citations d'un registre ; sans cas"),
     "--self-test": (None, "exécute les treize contrôles de l'évaluateur"),
@@ -4154,10 +4136,10 @@ cas, FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue
 
 def format_help() -> str:
     """At most 79 columns wide."""
-    from textwrap import fill
-    return HELP.format("\n".join(
-        fill(f"  {name + ' ' + (taken or ''):<20}{told}", 79, subsequent_indent=" " * 22, break_on_hyphens=False)
-        for name, (taken, told) in OPTIONS.items()))
+    from textwrap import TextWrapper
+    wrapper = TextWrapper(79, subsequent_indent=" " * 22, break_on_hyphens=False)
+    return HELP.format("\n".join(wrapper.fill(f"  {name + ' ' + (taken or ''):<20}{told}")
+                                 for name, (taken, told) in OPTIONS.items()))
 
 
 def split_arguments(argv: Sequence[str]) -> Iterator[Tuple[str, Any]]:
@@ -4175,6 +4157,8 @@ def split_arguments(argv: Sequence[str]) -> Iterator[Tuple[str, Any]]:
             if not left or left[0].startswith("-") and left[0] != "-":
                 raise AtelierError(f"L'option {name} attend une valeur. Voyez --help.")
             value = left.pop(0)
+        if not value and takes in ("FICHIER", "RAPPORT"):
+            raise AtelierError(f"{name} : chemin vide ; donnez un nom de fichier.")
         yield name, value if takes else True
 
 
@@ -4199,20 +4183,19 @@ def parse_arguments(argv: Sequence[str]) -> dict:
     if "--self-test" in used and len(used) > 1:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
     if "--citations" in used and not used <= {"--citations", "--output", "--html"}:
-        raise AtelierError("--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
+        raise AtelierError(
+            "--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
     if "--from" in used and used != {"--from", "--html"}:
         raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
 
 
-def read_file(path: str, option: str) -> bytes:
-    return b"".join(read_lines(path, option))
+def read_file(path: str) -> bytes:
+    return b"".join(read_lines(path))
 
 
-def read_lines(path: str, option: str) -> Iterator[bytes]:
+def read_lines(path: str) -> Iterator[bytes]:
     """The lines of a file, one at a time."""
-    if not path:
-        raise AtelierError(f"{option} : chemin vide ; donnez un nom de fichier.")
     try:
         with open(path, "rb") as file:
             yield from file
@@ -4235,14 +4218,10 @@ class Folder:
         if os.path.isabs(name):
             raise AtelierError("chemin absolu ; donnez-le depuis le dossier du fichier qui le nomme.")
         path = os.path.realpath(os.path.join(self.path, name))
-        try:
-            inside = os.path.commonpath([self.path, path]) == self.path
-        except ValueError:  # on Windows, another drive
-            inside = False
-        if not inside:
-            raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         if os.path.exists(path) and not os.path.isfile(path):
             raise AtelierError("ce n'est pas un fichier ordinaire ; donnez un fichier de texte.")
+        if not path.startswith(os.path.join(self.path, "")):
+            raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         self.files.append(path)
         try:
             with open(path, "rb") as file:
@@ -4254,7 +4233,8 @@ class Folder:
 def goes_to(stream: Any, path: str) -> bool:
     """Whether a path names what a standard stream writes to; `-` is standard output."""
     try:
-        return path == "-" and stream is sys.stdout or os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
+        return (stream is sys.stdout if path == "-" else
+                os.path.samestat(os.fstat(stream.fileno()), os.stat(path)))
     except (AttributeError, OSError, ValueError):  # the stream may be absent, closed, or in memory
         return False
 
@@ -4265,56 +4245,48 @@ def is_stream(path: str) -> bool:
             or re.match("/dev/(fd/|std)|/proc/", os.path.abspath(path)) is not None)
 
 
-def same_file(path: str, other: str) -> bool:
-    try:
-        return os.path.samefile(path, other)
-    except OSError:
-        return os.path.realpath(path) == os.path.realpath(other)
-
-
 def check_outputs(options: dict, inputs: Sequence[str]) -> None:
     """Refuse, before any work, outputs that would destroy something or that cannot be written."""
-    earlier = []
-    for option in ("--output", "--html", "--export"):
-        if option in options:
-            path = options[option]
-            problem = find_problem(path, [__file__, *inputs], earlier)
-            if problem:
-                raise AtelierError(f"{path or option} : {problem}")
-            earlier.append(path)
+    paths = [options[option] for option in ("--output", "--html", "--export") if option in options]
+    for number, path in enumerate(paths):
+        problem = find_problem(path, [__file__, *inputs], paths[:number])
+        if problem:
+            raise AtelierError(f"{path} : {problem}")
 
 
 def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str:
     """Why an output is refused, with the mend; empty when it is not."""
-    if not path or "\0" in path:
-        return f"chemin {'invalide' if path else 'vide'} ; donnez un nom de fichier."
-    target = os.path.realpath(path)
+    if "\0" in path:
+        return "chemin invalide ; donnez un nom de fichier."
+    target, printed = os.path.realpath(path), goes_to(sys.stdout, path)
     folder = os.path.dirname(target)
-    if any(same_file(path, other) or goes_to(sys.stdout, path) and goes_to(sys.stdout, other) for other in others):
+    if any(target == os.path.realpath(other) or printed and goes_to(sys.stdout, other) for other in others):
         return "deux sorties ne peuvent avoir le même nom ; changez-en une."
-    if os.path.isfile(target) and any(same_file(target, source) for source in inputs):
-        return "c'est un fichier d'entrée ; donnez un autre nom."
-    if os.path.isfile(target) and goes_to(sys.stderr, path):
-        return "la sortie d'erreur y va déjà ; donnez un autre nom."
+    if os.path.isfile(target):
+        if any(os.path.samefile(target, source) for source in inputs if os.path.exists(source)):
+            return "c'est un fichier d'entrée ; donnez un autre nom."
+        if goes_to(sys.stderr, path):
+            return "la sortie d'erreur y va déjà ; donnez un autre nom."
     if os.path.isdir(target):
         return "c'est un dossier ; donnez un nom de fichier."
     if is_stream(path):
         return ""
     if os.path.islink(target):
         return "liens en boucle ; donnez un autre nom."
+    if not os.path.exists(folder):
+        return "le dossier n'existe pas ; créez-le."
     if not os.path.isdir(folder):
-        return ("un élément du chemin n'est pas un dossier." if os.path.exists(folder)
-                else "le dossier n'existe pas ; créez-le.")
+        return "un élément du chemin n'est pas un dossier."
     if os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
         return "fichier en lecture seule ; donnez un autre nom."
     return ""
 
 
-UTF8 = {"encoding": "utf-8", "errors": "replace", "newline": "\n"}  # half a pair, as in some names, becomes `?`
+UTF8 = {"encoding": "utf-8", "errors": "replace", "newline": "\n"}  # half a pair becomes `?`
 
 
 def write_outputs(texts: Mapping[str, Iterable[str]], staged: Dict[str, str]) -> None:
-    """Write {path: pieces of a text}; files are staged, then put in their places together once all are whole."""
+    """Write {path: pieces of a text}; files are staged, then put in their places once all are whole."""
     try:
         for path in sorted(texts, key=is_stream):
             if is_stream(path):
@@ -4330,7 +4302,7 @@ def write_outputs(texts: Mapping[str, Iterable[str]], staged: Dict[str, str]) ->
 
 
 def stage(path: str, pieces: Iterable[str], staged: Dict[str, str]) -> None:
-    """Write a text beside its target, with the mode that it must have; staged gains {path: the file written}."""
+    """Write a text beside its target, with the mode that it must have; staged gains {path: that file}."""
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".atelier-{os.urandom(8).hex()}.tmp")
     with open(temporary, "x", **UTF8) as file:
@@ -4371,7 +4343,7 @@ encode = json.JSONEncoder(ensure_ascii=False).encode
 UNFOLDED = {"hits_before_budget": 1, "context": 1, "places": 1, "terms": 0}  # levels; elsewhere, all
 
 
-def members(value: Any) -> List[Tuple[Any, Any]]:
+def members(value: Any) -> List[tuple]:
     """(key, item) of an object of objects, (None, item) of a list of objects; nothing of plain values."""
     if isinstance(value, dict) and any(item and isinstance(item, (dict, list)) for item in value.values()):
         return list(value.items())
@@ -4448,7 +4420,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def deliver(texts: Mapping[str, Iterable[str]], table: str = "", unmet: str = "") -> int:
-    """Write {path: pieces of a text}, then say a table where none goes, and the requirements that are not met.
+    """Write {path: pieces of a text}, say a table where none goes, then what is not met; the exit code.
 
     A KeyboardInterrupt tells what became of the files.
     """
@@ -4472,7 +4444,7 @@ def deliver(texts: Mapping[str, Iterable[str]], table: str = "", unmet: str = ""
 def draw_saved(options: dict) -> tuple:
     """Draw a report already written."""
     path = options["--from"]
-    data = read_file(path, "--from")
+    data = read_file(path)
     try:
         report = parse_json(decode(data))
     except AtelierError as error:
@@ -4481,14 +4453,14 @@ def draw_saved(options: dict) -> tuple:
     try:
         return {options["--html"]: list(draw_page(report))},
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        raise AtelierError(f"{path} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit "
-                           "par --output.") from None
+        raise AtelierError(f"{path} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier "
+                           "écrit par --output.") from None
 
 
 def judge_register(options: dict) -> tuple:
     """Judge the citations of a register."""
     path = options["--citations"]
-    data, folder = read_file(path, "--citations"), Folder(path)
+    data, folder = read_file(path), Folder(path)
     citations = check_citations(data, os.path.basename(path), folder.read)
     check_outputs(options, [path, *folder.files])
     report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
@@ -4498,11 +4470,11 @@ def judge_register(options: dict) -> tuple:
 def diagnose_file(options: dict) -> tuple:
     """Diagnose a case, with the contexts of other engines if any."""
     path = options.get("--case", os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json"))
-    data, folder = read_file(path, "--case"), Folder(path)
+    data, folder = read_file(path), Folder(path)
     case = read_case(data, os.path.basename(path), folder.read)
     questions, contexts, required = (options.get(option, []) for option in REPEATABLE)
     baseline = options.get("--baseline", "")
-    earlier = read_report(read_file(baseline, "--baseline"), baseline) if "--baseline" in options else None
+    earlier = read_report(read_file(baseline), baseline) if "--baseline" in options else None
     check_names("--question", questions, [question.id for question in case.questions],
                 "n'est pas une question du cas")
     check_outputs(options, [path, baseline, *folder.files, *contexts])
@@ -4535,7 +4507,7 @@ def read_engines(paths: Sequence[str], case: Case, cutting_of: Callable[[str], C
     corpus, engines = Corpus(case, cutting_of), {}
     names = [variant.id for variant in case.variants]
     for path in paths:
-        engines.update(read_contexts(read_lines(path, "--contexts"), os.path.basename(path), corpus,
+        engines.update(read_contexts(read_lines(path), os.path.basename(path), corpus,
                                      {*engines, *names}))
     return {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
                    for question in case.questions] for name, deliveries in engines.items()}, corpus.warnings
@@ -4551,7 +4523,8 @@ def make_texts(options: dict, report: Tree, *exported: Any) -> Dict[str, Iterabl
 def unmet_requirements(report: Tree, required: Iterable[str]) -> Iterator[str]:
     """Which contexts of some variants and engines are incomplete, a line for each that has any."""
     for variant in report["variants"]:
-        missed = [question["id"] for question in variant["questions"] if question["all_required_covered"] is False]
+        missed = [question["id"] for question in variant["questions"]
+                  if question["all_required_covered"] is False]
         if missed and variant["id"] in required:
             yield (f"exigence non tenue : {variant['id']} : {counted(len(missed), 'contexte incomplet')} "
                    f"({some(missed)}).\n")
