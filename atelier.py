@@ -40,6 +40,7 @@ about reading order, understanding, or a right answer.
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import os
@@ -4116,69 +4117,59 @@ OPTIONS = {  # what each takes (None: nothing), help
     "--citations": ("FICHIER", "juge les citations d'un registre ; sans cas"),
     "--self-test": (None, "exécute les treize contrôles de l'évaluateur"),
     "--version": (None, "affiche la version"),
-    "--help": (None, "affiche cette aide (ou -h)"),
+    "--help": (None, "affiche cette aide"),
 }
 REPEATABLE = ("--question", "--contexts", "--require")
-HELP = """\
-usage : atelier.py [options]
-
-Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et
-au budget de mots et, sinon, à quelle étape il s'est perdu.
-
-options :
-{}
-
-Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais
-cas, FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue
-(--require) ; 130 interrompu.
-"""
 
 
-def format_help() -> str:
-    """At most 79 columns wide."""
-    from textwrap import TextWrapper
-    wrapper = TextWrapper(79, subsequent_indent=" " * 22, break_on_hyphens=False)
-    return HELP.format("\n".join(wrapper.fill(f"  {name + ' ' + (taken or ''):<20}{told}")
-                                 for name, (taken, told) in OPTIONS.items()))
+class FrenchFormatter(argparse.HelpFormatter):
+    def __init__(self, prog: str):
+        super().__init__(prog, max_help_position=20, width=79)  # a width given spares a costly import
+
+    def add_usage(self, usage, actions, groups, prefix=None):
+        super().add_usage(usage, actions, groups, "usage : ")
 
 
-def split_arguments(argv: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """(option, value) of each, in order; True for an option that takes nothing."""
-    left = list(argv)
-    while left:
-        argument = left.pop(0)
-        name, equals, value = ("--help" if argument == "-h" else argument).partition("=")
-        if name not in OPTIONS:
-            raise AtelierError(explain_argument(argument, argv))
-        takes = OPTIONS[name][0]
-        if equals and not takes:
-            raise AtelierError(f"L'option {name} n'attend pas de valeur. Voyez --help.")
-        if takes and not equals:
-            if not left or left[0].startswith("-") and left[0] != "-":
-                raise AtelierError(f"L'option {name} attend une valeur. Voyez --help.")
-            value = left.pop(0)
-        if not value and takes in ("FICHIER", "RAPPORT"):
-            raise AtelierError(f"{name} : chemin vide ; donnez un nom de fichier.")
-        yield name, value if takes else True
+class FrenchParser(argparse.ArgumentParser):
+    def error(self, message: str):
+        """argparse knows two faults of these options; unknown ones are told by parse_arguments."""
+        option = re.search("--[a-z-]+", message)
+        problem = "n'attend pas de valeur." if "explicit argument" in message else "attend une valeur."
+        raise AtelierError(f"L'option {option.group() if option else ''} {problem} Voyez --help.")
 
 
-def explain_argument(argument: str, argv: Sequence[str]) -> str:
-    """What is wrong with an argument that is no option: perhaps a case without `--case`."""
-    if argument.startswith("-") or any(given.startswith("--case") for given in argv):
-        return f"L'option {shown(argument)} est inconnue. {suggestion(argument, OPTIONS)}"
-    name = f'"{argument}"' if " " in argument else argument
-    return f"{shown(argument)} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {name}."
+def make_parser() -> FrenchParser:
+    parser = FrenchParser(
+        prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
+        description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au "
+                    "budget de mots et, sinon, à quelle étape il s'est perdu.",
+        epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, "
+               "FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; "
+               "130 interrompu.")
+    group = parser.add_argument_group("options ")
+    for name, (taken, told) in OPTIONS.items():
+        kind = {"action": "append", "metavar": taken} if taken else {"action": "store_true"}
+        group.add_argument(*(["-h"] if name == "--help" else []), name, help=told, **kind)
+    return parser
 
 
 def parse_arguments(argv: Sequence[str]) -> dict:
     """{option: value} of those given: a text, a list when it may be repeated, or True."""
-    options = {}
-    for name, value in split_arguments(argv):
-        if name in REPEATABLE:
-            value = [*options.get(name, []), value]
-        elif name in options:
-            raise AtelierError(f"L'option {name} est donnée deux fois ; gardez-en une.")
-        options[name] = value
+    parsed, unknown = make_parser().parse_known_args(argv)
+    options = {"--" + name.replace("_", "-"): value for name, value in vars(parsed).items() if value}
+    for argument in unknown:
+        if "--case" not in options and not argument.startswith("-"):
+            name = f'"{argument}"' if " " in argument else argument
+            raise AtelierError(f"{shown(argument)} : l'option manque ; "
+                               f"pour diagnostiquer ce cas, écrivez --case {name}.")
+        raise AtelierError(f"L'option {shown(argument)} est inconnue. {suggestion(argument, OPTIONS)}")
+    for name, values in options.items():
+        if "" in (values if isinstance(values, list) else ()) and OPTIONS[name][0] != "ID":
+            raise AtelierError(f"{name} : chemin vide ; donnez un nom de fichier.")
+        if isinstance(values, list) and name not in REPEATABLE:
+            if len(values) > 1:
+                raise AtelierError(f"L'option {name} est donnée deux fois ; gardez-en une.")
+            options[name] = values[0]
     used = options.keys()
     if "--self-test" in used and len(used) > 1:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
@@ -4408,7 +4399,8 @@ def run(argv: Sequence[str]) -> int:
     """Do what is asked; the exit code."""
     options = parse_arguments(argv)
     if "--help" in options or "--version" in options:
-        say(format_help() if "--help" in options else f"atelier.py {__version__}\n", sys.stdout)
+        told = make_parser().format_help() if "--help" in options else f"atelier.py {__version__}\n"
+        say(told, sys.stdout)
         return 0
     open_database().close()  # without FTS5, say so before any work
     if "--self-test" in options:
