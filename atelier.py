@@ -3,8 +3,8 @@
 
 A RAG team has documents, questions and, for each question, the exact quotes without which the answer would be
 wrong.  Documents are cut into passages, passages are indexed and searched, the best are concatenated under a
-budget of words, and a model would read that text.  This file follows each quote along the way and names the stage
-that lost it.  Nothing is sent anywhere.
+budget of words, and a model would read that text.  This file follows each quote along the way and names the
+stage that lost it.  Nothing is sent anywhere.
 
     python3 atelier.py --output resultat.json       the table, and the report, of the case beside the script
     python3 atelier.py --case mon_cas.json          another case; --question ID: the whole trip of a question
@@ -34,8 +34,8 @@ Plan
     doors    13 reading  14 structures  15 explanations  16 why and how much  17 warnings  18 comparisons
              19 engines  20 citations  21 page  22 guards  23 command: each can be cut out
 
-Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context says nothing
-about reading order, understanding, or a right answer.
+Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context says
+nothing about reading order, understanding, or a right answer.
 """
 
 from __future__ import annotations
@@ -102,16 +102,18 @@ Passage = record("Passage", "id span touched start end heading words", """
     What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span
     holds the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
 Cutting = record("Cutting", "by_id by_document longest", """
-    The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}; the most whole words
-    that one of them holds.""")
+    The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}; the most whole
+    words that one of them holds.""")
 Hit = record("Hit", "rank passage score kept_words terms", """
-    A Passage that was found: rank from 1, score (or None), how many words the budget let through, and the (term,
-    times, part of the score) of each of the question's terms that it holds (of an engine: None).""", defaults=(None,))
+    A Passage that was found: rank from 1, score (or None), how many words the budget let through, and the
+    (term, times, part of the score) of each of the question's terms that it holds (of an engine: None).""",
+             defaults=(None,))
 Sent = record("Sent", "question filters terms ignored no_hits hits context cutting index admitted", """
     What a variant, or another engine, found and sent for a question.  filters: the (key, condition) in force;
-    terms: [(term, passages that hold it)]; ignored: words left out; no_hits: why there are none; hits: [Hit] before the budget;
-    context: the Hits of which something was sent; cutting and index: the variant's; admitted: the ids of the
-    passages that filters let through, None for all.  An engine has no terms, cutting, index, perhaps no hits.""")
+    terms: [(term, passages that hold it)]; ignored: words left out; no_hits: why there are none; hits: [Hit]
+    before the budget; context: the Hits of which something was sent; cutting and index: the variant's;
+    admitted: the ids of the passages that filters let through, None for all.  An engine has no terms,
+    cutting, index, perhaps no hits.""")
 Lost = record("Lost", "quote missing sent budget_words refusing touching holders", """
     What the stages of loss may need to know of one uncovered quote (a Span).  missing: the spans of it that
     the context lacks; refusing: {key: condition} that keep out all that holds some word of it; touching: the
@@ -121,8 +123,8 @@ Attempt = record("Attempt", "quote missing loss", """
 Verdict = record("Verdict", "fact attempts chosen", """
     A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
 Outcome = record("Outcome", "sent spans verdicts needed", """
-    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, and what
-    would be enough, when it was studied.""", defaults=(None,))
+    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, and
+    what would be enough, when it was studied.""", defaults=(None,))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -139,8 +141,9 @@ STOP_WORDS = tuple("""
     a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien
     comment d dans de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque
     l la là laquelle le lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne
-    nos notre nous on ont ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels
-    qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
+    nos notre nous on ont ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles
+    quels qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre
+    vous y
 """.split())
 
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
@@ -161,8 +164,8 @@ def diagnose(case: Case, cutting_of: Callable[[str], Cutting], engines: Mapping[
              study: Study = lambda case, outcome: outcome, tick: Callable[[], None] = lambda: None) -> Tree:
     """The whole report, as a dict ready for JSON; warnings and comparisons are left to their doors.
 
-    cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are judged
-    beside the variants; study may add to an outcome; tick is called once a question of a variant is done.
+    cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
+    judged beside the variants; study may add to an outcome; tick is called once a question is done.
     """
     words = search_terms([question.text for question in case.questions], case.settings.stop_words)
     variants = [diagnose_variant(case, variant, cutting_of(variant.id), words, study, tick)
@@ -224,7 +227,8 @@ def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admissi
             for rank, (passage, (_, score), kept_words) in enumerate(zip(passages, found, kept), 1)]
     no_hits = "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
     return Sent(question, filters, [(term, index.count(term)) for term in terms], words.ignored,
-                None if hits else no_hits, hits, [hit for hit in hits if hit.kept_words], cutting, index, admitted)
+                None if hits else no_hits, hits, [hit for hit in hits if hit.kept_words], cutting, index,
+                admitted)
 
 
 def rank_of(sent: Sent, name: str) -> Optional[int]:
@@ -317,7 +321,7 @@ def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iter
 
 
 Unit = record("Unit", "cut shape defaults", """
-    A way of cutting: its function, whose parameters have the shape (a line as of SHAPES) and the defaults.""")
+    A way of cutting: its function, whose parameters have a shape (as a line of SHAPES) and defaults.""")
 
 UNITS = {
     "words": Unit(cut_words, "size!count overlap:position", {"overlap": 0}),
@@ -408,16 +412,17 @@ def holds(passage: Passage, span: Span) -> bool:
 # --- 4. Searching: questions to hits --------------------------------------------------------------
 
 APOSTROPHES = "'’ʼ"
-# A letter or a digit: Python's, without the few that FTS5 takes for signs, or a mark that FTS5 keeps in a word.
+# A letter or a digit: Python's, but the few that FTS5 takes for signs; or a mark that FTS5 keeps in a word.
 LETTER = ("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]|"
           "[\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331]")
 # What no screen shows: soft hyphens, zero-width and bidirectional signs, fillers, variants.
-UNSEEN = ("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-          "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
+UNSEEN = ("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+          "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+          "\U000e0000-\U000e0fff]")
 
 
 class Letters(dict):
-    """What is left of each character, by code point, where words are looked for; filled as characters come."""
+    """What is left of each character, by code point, where words are looked for; filled as they come."""
 
     def __missing__(self, point: int) -> str:
         character = chr(point)
@@ -430,7 +435,7 @@ LETTERS = Letters()
 
 
 def keep_letters(text: str) -> str:
-    """A text in NFC, its invisible characters taken out; blanks for all but letters, digits and apostrophes."""
+    """A text in NFC, without its invisible characters; blanks for all but letters, digits, apostrophes."""
     return unicodedata.normalize("NFC", text).translate(LETTERS)
 
 
@@ -447,8 +452,8 @@ Words = record("Words", "terms ignored", """
 
 
 def sort_words(question: str, stopped: Set[str]) -> Words:
-    """The runs of a question, stop words apart.  A capital letter alone is a name, as in « l'annexe A », and is
-    searched, unless it begins the question or is elided: « À quelle date l'annexe… », « L'annexe… ».
+    """The runs of a question, stop words apart.  A capital letter alone is a name, as in « l'annexe A », and
+    is searched, unless it begins the question or is elided: « À quelle date l'annexe… », « L'annexe… ».
     """
     terms, ignored = [], []
     for number, (word, apostrophe) in enumerate(re.findall("([^ ']+)('?)", keep_letters(question))):
@@ -469,7 +474,7 @@ def search_terms(texts: Iterable[str], stop_words: Iterable[str]) -> List[Words]
 
 
 def distinct_terms(terms: Iterable[str], folds: Mapping[str, Tuple[str, ...]]) -> List[str]:
-    """The terms that FTS5 tells apart, the first spelling of each, in order; none that it folds to nothing."""
+    """The terms that FTS5 tells apart, in their first spelling, in order; not those it folds to nothing."""
     first: Dict[Tuple[str, ...], str] = {}
     for term in terms:
         if folds[term]:
@@ -561,7 +566,7 @@ class Index:
 
     def before(self, terms: Sequence[str], passage: str,
                admitted: Optional[FrozenSet[str]] = None) -> Optional[List[str]]:
-        """The matches that come before a passage, in no order; None when it shares no term with the question."""
+        """The matches before a passage, in no order; None when it shares no term with the question."""
         rows = self._ask(terms, admitted).before(self.rows[passage])
         return None if rows is None else [self.ids[row] for row in rows]
 
@@ -593,8 +598,8 @@ class Index:
         ours = {row: score for score, row in Ranking([self._find(term) for term in terms], None).best(None)}
         if ours.keys() != told.keys() or not all(
                 ours[row] * ROUNDING >= score >= ours[row] / ROUNDING for row, score in told.items()):
-            raise AtelierError(f"Le bm25 de SQLite {sqlite_version()} n'est pas celui que ce programme connaît et "
-                               "explique ; prenez un Python qui a un autre SQLite.")
+            raise AtelierError(f"Le bm25 de SQLite {sqlite_version()} n'est pas celui que ce programme "
+                               "connaît et explique ; prenez un Python qui a un autre SQLite.")
         self.checked = True
 
     def close(self) -> None:
@@ -681,7 +686,7 @@ def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) ->
 
 def find_refusing(filters: Filters, document: Document, own: Passage, touched: Sequence[Passage],
                   inside: Sequence[Passage]) -> Tree:
-    """The conditions that keep out all the passages with some word of a quote (own), or its whole document."""
+    """The conditions that keep out all that holds some word of a quote (own), or its whole document."""
     gaps = missing_spans(own.span, [passage.touched for passage in inside])
     refused = [passage for passage in touched if passage not in inside]
     if any(overlapping(gaps, passage.touched.start, passage.touched.end) for passage in refused):
@@ -715,12 +720,13 @@ def cut_by_budget(lost: Lost) -> Optional[Tree]:
         return None
     place, words = found
     over = words - lost.budget_words
-    return {"passage": hits[place].passage.id, "rank": hits[place].rank, "words_over": over if over > 0 else None,
+    return {"passage": hits[place].passage.id, "rank": hits[place].rank,
+            "words_over": over if over > 0 else None,
             **({"pieces": pieces_of(lost)} if lost.sent.cutting and not lost.holders else {})}
 
 
 def last_needed(quote: Span, passages: Sequence[Passage]) -> Optional[Tuple[int, int]]:
-    """(place of the last passage that a quote needs, words that reach the quote's end) in concatenated passages.
+    """In concatenated passages, (place of the last that a quote needs, words that reach the quote's end).
 
     A word counts at its earliest place.  None when the passages do not hold the whole quote.
     """
@@ -757,7 +763,8 @@ def not_matched(lost: Lost) -> Optional[Tree]:
 def ranked_too_low(lost: Lost) -> Optional[Tree]:
     """The best ranked passage that holds the quote came after top_k."""
     rank, passage = best_holder(lost)
-    return {"passage": passage, "rank": rank, "limit": "per_document" if lost.sent.question.per_document else "top_k"}
+    limit = "per_document" if lost.sent.question.per_document else "top_k"
+    return {"passage": passage, "rank": rank, "limit": limit}
 
 
 def not_retrieved(lost: Lost) -> Optional[Tree]:
@@ -777,8 +784,8 @@ def best_holder(lost: Lost) -> Optional[Tuple[int, str]]:
 
 
 Stage = record("Stage", "id test label detail advice special", """
-    A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try; special:
-    {what its loss may carry: what to try then}.""", defaults=({},))
+    A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try;
+    special: {what its loss may carry: what to try then}.""", defaults=({},))
 
 STAGES = (
     Stage("filtered_out", filtered_out, "écartée par un filtre", "{filter}",
@@ -796,13 +803,14 @@ STAGES = (
           {"longest": "La citation est plus longue que tout passage (au plus {longest} mots) : il faut des "
                       "passages plus longs, ou scinder le fait ; aucun recouvrement n'y suffit."}),
     Stage("not_matched", not_matched, "sans mot commun avec la question", "{passage}",
-          "Le corpus le dit autrement : reprenez ses mots dans la question, ou ajoutez-lui ceux de la question.",
+          "Le corpus le dit autrement : reprenez ses mots dans la question, ou ajoutez-lui ceux de la "
+          "question.",
           {"near": "Le passage a des formes voisines des mots de la question ({near}) : la recherche, "
                    "sans racines, ne les rapproche pas."}),
     Stage("ranked_too_low", ranked_too_low, "classée trop bas", "{passage}, rang {rank}",
           "Le passage est trouvé au-delà du top_k : voyez quels passages le précèdent, et par quels termes.",
-          {"per_document": "Le passage est trouvé, mais « per_document » s'arrête avant lui dans son document : "
-                           "augmentez-le ; « top_k » n'y change rien."}),
+          {"per_document": "Le passage est trouvé, mais « per_document » s'arrête avant lui dans son "
+                           "document : augmentez-le ; « top_k » n'y change rien."}),
 )
 ENGINE_STAGES = (  # for an engine whose index is unknown
     STAGES[0],
@@ -920,8 +928,8 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
         "budget_curve": curve([outcome.needed and outcome.needed["budget_words"] for outcome in judged]),
-        "depth_curve": curve([outcome.needed and depth_needed(outcome.needed, outcome.sent.question.per_document)
-                              for outcome in judged]) if cutting else None,
+        "depth_curve": curve([outcome.needed and depth_needed(
+            outcome.needed, outcome.sent.question.per_document) for outcome in judged]) if cutting else None,
         "passage_words": {"min": lengths[0], "median": median(lengths),
                           "max": lengths[-1]} if lengths else None,
         **count_mixed(case.documents, cutting),
@@ -1036,7 +1044,7 @@ TABLE_LINE = "{:<23}{:>9}{:>9}{:>10}{:>9}{:>9}{:>11}"
 
 
 def format_table(report: Tree, questions: Sequence[str] = ()) -> str:
-    """The result table, at most 80 columns wide, ending with a line break; questions (ids) have their whole trip."""
+    """The result table, at most 80 columns wide; questions (ids) have their whole trip."""
     case, settings = report["case"], report["settings"]
     title = " · ".join(filter(None, ["Atelier " + report["atelier"], case["file"], case["title"]]))
     signature = "Signature : atelier {}, cas {}, top_k {}, budget {}".format(
@@ -1062,7 +1070,8 @@ def format_lines(variant: Tree) -> Iterator[str]:
     """A variant's line of the result table, and one for each set of questions."""
     for name, summary in [(variant["id"], variant["summary"]), *variant.get("by_set", {}).items()]:
         whole = summary is variant["summary"]
-        passages, words = (summary["passages_indexed"] or "-", summary["words_indexed"] or "-") if whole else ("", "")
+        passages, words = (summary[key] or "-" if whole else ""
+                           for key in ("passages_indexed", "words_indexed"))
         yield TABLE_LINE.format(
             clip(name, 22) if whole else "  " + clip(f"lot {name}", 20), passages, words,
             "{complete_contexts}/{answerable_questions}".format(**summary),
@@ -1089,12 +1098,13 @@ def format_recall(variants: Sequence[Tree], top_k: int) -> List[str]:
 
 
 def format_needs(variants: Sequence[Tree], top_k: int) -> List[str]:
-    """The complete contexts that this top_k allows whatever the budget, and the smallest budget that gives them."""
-    lines = ["{:<23}{:>18}{:>20}".format(f"possible à top_k {top_k}", "contextes complets", "budget suffisant")]
+    """The complete contexts that this top_k allows, and the smallest budget that gives them."""
+    form = "{:<23}{:>18}{:>20}"
+    lines = [form.format(f"possible à top_k {top_k}", "contextes complets", "budget suffisant")]
     for variant in variants:
         summary = variant["summary"]
         budget, complete = (summary["budget_curve"] or [[None, 0]])[-1]
-        lines.append("{:<23}{:>18}{:>20}".format(
+        lines.append(form.format(
             clip(variant["id"], 22), f"{complete}/{summary['answerable_questions']}",
             counted(budget, "mot") if budget else "-"))
     return [*lines, ""]
@@ -1129,7 +1139,8 @@ def detail_of(loss: Tree) -> str:
 def words_of(loss: Tree) -> Dict[str, str]:
     """The members of a loss that a sentence tells in words."""
     pieces = [(piece["passage"], rank_in_words(piece["rank"])) for piece in loss.get("pieces", ())]
-    near = dict.fromkeys("{} / {}".format(*pair) for place in loss.get("places", ()) for pair in place["near"] or ())
+    near = dict.fromkeys("{} / {}".format(*pair) for place in loss.get("places", ())
+                         for pair in place["near"] or ())
     return {
         "filter": ", ".join(f"{key} = {plain(sides['found'])} (demandé : {plain(sides['wanted'])})"
                             for key, sides in loss.get("filter", {}).items()),
@@ -1194,7 +1205,7 @@ def suggestion(value: str, known: Iterable[str]) -> str:
     """The mend of an unknown name: the nearest known one, else the list of those that are known."""
     from difflib import get_close_matches
     names, pairs = list(known), set(zip(value, value[1:]))
-    alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # the rest is slow
+    alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # for speed
     near = get_close_matches(value, alike, 1)
     if near:
         return f"Vouliez-vous dire {shown(near[0])} ?"
@@ -1287,8 +1298,9 @@ def median(ordered: Sequence[int]) -> Any:
 # --- 12. Engine room: SQLite, and what makes searching and filtering quick ------------------------
 
 INVISIBLE = {  # they split FTS5's words but not str.split()'s
-    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
-    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
+    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle",
+    "\u200c": "antiliant sans chasse", "\u200d": "liant sans chasse",
+    "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
     "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets", "\u061c": "marque de lettre arabe",
     "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
     "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
@@ -2313,12 +2325,14 @@ STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 
 JSON_MESSAGES = (  # the beginnings of the standard parser's messages
     ("Expecting property name", "un nom de clé entre guillemets droits est attendu"),
-    ("Expecting ',' delimiter", "il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\")"),
+    ("Expecting ',' delimiter",
+     "il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\")"),
     ("Expecting ':' delimiter", "il manque le deux-points après la clé"),
     ("Expecting value", "une valeur est attendue (true, false et null s'écrivent en minuscules)"),
     ("Extra data", "du texte suit la fin du JSON"),
     ("Unterminated string", "ce texte n'a pas de guillemet fermant"),
-    ("Invalid control character", "un retour à la ligne, une tabulation ou un caractère de contrôle est écrit tel quel ; écrivez \\n ou \\t"),
+    ("Invalid control character", "un retour à la ligne, une tabulation ou un caractère de contrôle est "
+                                  "écrit tel quel ; écrivez \\n ou \\t"),
     ("Invalid \\", "une barre oblique inverse n'annonce rien de connu ; doublez-la"),
 )
 
@@ -2326,7 +2340,8 @@ JSON_MESSAGES = (  # the beginnings of the standard parser's messages
 def explain_json(error: json.JSONDecodeError) -> str:
     """Where a text stops being JSON, and how to mend it; the same sentence whatever the version of Python."""
     before = error.doc[:error.pos + error.msg.startswith("Illegal trailing comma")].rstrip()
-    problem = next((french for english, french in JSON_MESSAGES if error.msg.startswith(english)), "syntaxe inattendue")
+    problem = next((french for english, french in JSON_MESSAGES if error.msg.startswith(english)),
+                   "syntaxe inattendue")
     position = error.pos
     if not error.doc.strip():
         problem = "le fichier est vide"
@@ -2554,10 +2569,12 @@ def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> 
 
 
 OS_PROBLEMS = {
-    "ENOENT": "introuvable", "EACCES": "accès refusé", "EPERM": "opération refusée", "EISDIR": "c'est un dossier",
-    "ENOTDIR": "un élément du chemin n'est pas un dossier", "ENOSPC": "plus de place sur le disque", "EROFS": "disque en lecture seule",
-    "EDQUOT": "quota dépassé", "EFBIG": "fichier trop grand", "ENAMETOOLONG": "nom trop long", "ELOOP": "liens en boucle",
-    "EINVAL": "nom ou opération invalide", "EIO": "erreur du disque", "EBADF": "descripteur fermé", "ENXIO": "rien à l'autre bout",
+    "ENOENT": "introuvable", "EACCES": "accès refusé", "EPERM": "opération refusée",
+    "EISDIR": "c'est un dossier", "ENOTDIR": "un élément du chemin n'est pas un dossier",
+    "ENOSPC": "plus de place sur le disque", "EROFS": "disque en lecture seule", "EDQUOT": "quota dépassé",
+    "EFBIG": "fichier trop grand", "ENAMETOOLONG": "nom trop long", "ELOOP": "liens en boucle",
+    "EINVAL": "nom ou opération invalide", "EIO": "erreur du disque", "EBADF": "descripteur fermé",
+    "ENXIO": "rien à l'autre bout",
 }
 
 
@@ -2585,7 +2602,7 @@ def study(case: Case, outcome: Outcome) -> Outcome:
 
 
 def explain_loss(case: Case, outcome: Outcome, attempt: Attempt) -> Tree:
-    """A loss with the documents that the same words were sent from, if any, and the passages that it names."""
+    """A loss with the other documents that sent the same words, if any, and the passages that it names."""
     loss = dict(attempt.loss)
     twins = same_words_in(case.documents, attempt.quote, outcome.spans)
     if twins:
@@ -2604,29 +2621,30 @@ def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> 
 
 
 def find_places(case: Case, sent: Sent, loss: Tree) -> List[Tree]:
-    """The passages that a loss names, each once: their ranks, and the question's terms that they have and lack."""
+    """The passages that a loss names, each once: their ranks, the question's terms they have and lack."""
     names = [loss["passage"]] if "passage" in loss else []
     names += [piece["passage"] for piece in loss.get("pieces", ())]
-    ranks = {piece["passage"]: piece.get("rank") for piece in [loss, *loss.get("pieces", ())] if "passage" in piece}
+    ranks = {piece["passage"]: piece.get("rank") for piece in [loss, *loss.get("pieces", ())]
+             if "passage" in piece}
     places = []
     for name in dict.fromkeys(names):
         passage = sent.cutting.by_id[name] if sent.cutting else next(
             hit.passage for hit in sent.hits if hit.passage.id == name)
         text = text_of(case.documents, passage)
-        places.append({"passage": name, **passage.span._asdict(), "words": passage.words, "rank": ranks.get(name),
-                       **(describe_match(sent, name, text) if sent.index else
+        places.append({"passage": name, **passage.span._asdict(), "words": passage.words,
+                       "rank": ranks.get(name), **(describe_match(sent, name, text) if sent.index else
                           {"score": None, "terms": None, "lacking": None, "near": None}), "text": text})
     return places
 
 
 def describe_match(sent: Sent, name: str, text: str) -> Tree:
-    """The score of a passage, the terms of the question that it has, those that it lacks, and their near forms."""
+    """The score of a passage, the question's terms that it has, those that it lacks, and their near forms."""
     terms = [term for term, _ in sent.terms]
     held = sent.index.explain(terms, name)
     had = {term for term, _, _ in held}
     lacking = [term for term in terms if term not in had]
-    return {"score": round(-sum(part for _, _, part in held), 9) if held else None, "terms": describe_terms(held),
-            "lacking": lacking, "near": near_forms(lacking, text)}
+    return {"score": round(-sum(part for _, _, part in held), 9) if held else None,
+            "terms": describe_terms(held), "lacking": lacking, "near": near_forms(lacking, text)}
 
 
 @lru_cache(1 << 10)
@@ -2638,7 +2656,8 @@ def fold_case(text: str) -> str:
 def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
     """[[term, word], …]: for each term, the word of a text that begins most like it, if one does enough.
 
-    Folded, they share their first letters: four at least, and six tenths of the longer: `prescrit`, `prescrivent`.
+    Folded, they share their first letters: four at least, and six tenths of the longer, as `prescrit` and
+    `prescrivent` do.
     """
     text, near = unicodedata.normalize("NFC", text), []
     folded_text = fold_case(text)
@@ -2660,15 +2679,16 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
 
 
 def find_needed(sent: Sent, facts: Sequence[Fact]) -> Tree:
-    """The smallest budget that completes a question at its depth and, of a variant, its smallest depth and budget."""
+    """The smallest budget that completes a question; of a variant, its smallest depth, then budget, too."""
     needed = {"budget_words": budget_for(facts, [hit.passage for hit in sent.hits or ()])}
     if sent.cutting:
-        needed["deeper"] = (find_deeper_by_document if sent.question.per_document else find_deeper)(sent, facts)
+        find = find_deeper_by_document if sent.question.per_document else find_deeper
+        needed["deeper"] = find(sent, facts)
     return needed
 
 
 def budget_for(facts: Iterable[Fact], passages: Sequence[Passage]) -> Optional[int]:
-    """The smallest budget under which concatenated passages cover each fact by its cheapest quote; None if none."""
+    """The smallest budget under which concatenated passages cover facts by their cheapest quotes; or None."""
     needs = []
     for fact in facts:
         ends = [last_needed(quote.span, passages) for quote in fact.quotes]
@@ -2677,7 +2697,7 @@ def budget_for(facts: Iterable[Fact], passages: Sequence[Passage]) -> Optional[i
 
 
 def find_deeper(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
-    """The smallest top_k at which a question is complete, then the smallest budget; None when no depth is enough.
+    """The smallest top_k at which a question is complete, then the smallest budget; None when none is enough.
 
     What needs the whole depth ends in its last passage, beyond the end of all that needs less.
     """
@@ -2686,8 +2706,9 @@ def find_deeper(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
     if not ends:
         return None
     depth, inside, last = max(ends)
-    before = [hit.passage.id for hit in sent.hits[:depth - 1]] if depth <= len(sent.hits) else sent.index.before(
-        [term for term, _ in sent.terms], last, sent.admitted)
+    before = [hit.passage.id for hit in sent.hits[:depth - 1]]
+    if depth > len(sent.hits):
+        before = sent.index.before([term for term, _ in sent.terms], last, sent.admitted)
     return {"top_k": depth, "budget_words": inside + sum(sent.cutting.by_id[name].words for name in before)}
 
 
@@ -2712,7 +2733,7 @@ def find_ends(sent: Sent, facts: Iterable[Fact],
               *ranks: Callable[[str], Optional[int]]) -> Optional[List[Tuple[int, int, str]]]:
     """(rank, words of it, id) of the last passage that each fact needs; None when one is out of reach.
 
-    ranks give the rank of a passage, None when it has none; the next is asked when one does not reach a quote.
+    ranks give the rank of a passage, or None; the next is asked when one does not reach a quote.
     """
     ends = []
     for fact in facts:
@@ -2727,7 +2748,7 @@ def find_ends(sent: Sent, facts: Iterable[Fact],
 
 def find_end(quote: Span, passages: Iterable[Passage],
              rank: Callable[[str], Optional[int]]) -> Optional[Tuple[int, int, str]]:
-    """(rank, words of it, id) of the last passage that holds some word of a quote that no better one holds."""
+    """(rank, words of it, id) of the last passage with some word of a quote that no better one has."""
     ranked = sorted((found, passage) for passage in passages for found in [rank(passage.id)] if found)
     left = [quote]
     for found, passage in ranked:
@@ -2758,8 +2779,9 @@ def format_trips(report: Tree, names: Sequence[str]) -> List[str]:
             if variant is report["variants"][0]:
                 told += [("", f"Question {question['id']} : {question['text']}"), ("", "")]
             told += [("", variant["id"]), *tell_trip(question, variant["chunking"]), ("", "")]
-    return [line for indent, text in told for line in wrap(
-        text, 80, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False) or [""]][:-1]
+    lines = [wrap(text, 80, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
+             for indent, text in told]
+    return [line for wrapped in lines for line in wrapped or [""]][:-1]
 
 
 def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[Tuple[str, str]]:
@@ -2792,7 +2814,7 @@ def tell_terms(terms: Iterable[Tree], figure: str, form: str) -> str:
 
 
 def tell_place(place: Tree, fact: Tree) -> Iterator[Tuple[str, str]]:
-    """A passage where a lost proof stands: its rank, what it holds of the proof, the terms that it has and lacks."""
+    """A passage where a lost proof stands: its rank, its words from the proof on, its terms."""
     before = max(0, place["words"] + fact["start"] - place["end"]) if fact["start"] > place["start"] else 0
     held = " ".join(place["text"].split()[before:])
     yield "     ", f"{place['passage']}, {rank_in_words(place['rank'])} : « {clip(held, 120)} »"
@@ -2811,7 +2833,9 @@ def tell_needed(needed: Tree) -> str:
         told.append(f"{limit} {further[limit]} et un budget de {counted(further['budget_words'], 'mot')}")
     if told:
         return "il suffirait de : " + ", ou ".join(told)
-    return "à ce découpage, " + ("rien ne suffirait, ni budget ni profondeur" if "deeper" in needed else "on ne sait")
+    if "deeper" in needed:
+        return "à ce découpage, rien ne suffirait, ni budget ni profondeur"
+    return "ce que le moteur a trouvé ne suffirait sous aucun budget"
 
 
 # --- 17. Warnings: what does not stop a run but spoils its reading --------------------------------
@@ -2886,14 +2910,15 @@ def question_filters(case, variants):
         name = shown(question.id)
         for key, wanted in question.filters.items():
             if not admission.meeting(key, wanted):
-                present = some((shown(value) for kind, value in admission.by_value[key] if kind != "liste"), 12)
+                values = (shown(value) for kind, value in admission.by_value[key] if kind != "liste")
                 mend = " Une liste se compare entière ; pour l'une de ses valeurs, écrivez {\"in\": […]}."
-                yield (f"question {name}, filtre « {key} » : aucun document n'a {plain(wanted)}. Valeurs présentes : "
-                       f"{present}.{mend if isinstance(wanted, list) else ''}")
+                yield (f"question {name}, filtre « {key} » : aucun document n'a {plain(wanted)}. "
+                       f"Valeurs présentes : {some(values, 12)}.{mend if isinstance(wanted, list) else ''}")
         filters = list(question.filters.items())
         for fact in (case.facts[required] for required in question.required_facts):
-            if all(refused_by(filters, owners_of(
-                    case.documents[quote.span.document], passage_of(case.documents, quote.span))) for quote in fact.quotes):
+            owners = [owners_of(case.documents[quote.span.document], passage_of(case.documents, quote.span))
+                      for quote in fact.quotes]
+            if all(refused_by(filters, places) for places in owners):
                 yield f"question {name} : ses filtres écartent le fait {shown(fact.id)}, qu'elle exige."
 
 
