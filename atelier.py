@@ -411,34 +411,6 @@ def holds(passage: Passage, span: Span) -> bool:
 
 # --- 4. Searching: questions to hits --------------------------------------------------------------
 
-APOSTROPHES = "'’ʼ"
-# A letter or a digit: Python's, but the few that FTS5 takes for signs; or a mark that FTS5 keeps in a word.
-LETTER = ("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]|"
-          "[\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331]")
-# What no screen shows: soft hyphens, zero-width and bidirectional signs, fillers, variants.
-UNSEEN = ("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-          "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-          "\U000e0000-\U000e0fff]")
-
-
-class Letters(dict):
-    """What is left of each character, by code point, where words are looked for; filled as they come."""
-
-    def __missing__(self, point: int) -> str:
-        character = chr(point)
-        self[point] = ("" if re.match(UNSEEN, character) else "'" if character in APOSTROPHES
-                       else character if re.match(LETTER, character) else " ")
-        return self[point]
-
-
-LETTERS = Letters()
-
-
-def keep_letters(text: str) -> str:
-    """A text in NFC, without its invisible characters; blanks for all but letters, digits, apostrophes."""
-    return unicodedata.normalize("NFC", text).translate(LETTERS)
-
-
 def make_searchable(text: str) -> str:
     """What FTS5 is given of a passage, its runs alone: `\uf0b7Préavis, 3 mois` gives ` préavis  3 mois`.
 
@@ -936,16 +908,6 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
     }
 
 
-def describe_environment() -> Dict[str, str]:
-    return {"python": "{}.{}.{}".format(*sys.version_info), "sqlite": sqlite_version()}
-
-
-def sha256(data: bytes) -> str:
-    """Hexadecimal digest."""
-    from hashlib import sha256 as digest
-    return digest(data).hexdigest()
-
-
 def describe_case(case: Case) -> Tree:
     documents = [{"id": document.id, "words": len(document.starts),
                   "sha256": sha256(document.text.encode("utf-8"))} for document in case.documents.values()]
@@ -1307,6 +1269,44 @@ INVISIBLE = {  # they split FTS5's words but not str.split()'s
     "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
     "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
 }
+
+
+APOSTROPHES = "'’ʼ"
+# A letter or a digit: Python's, but the few that FTS5 takes for signs; or a mark that FTS5 keeps in a word.
+LETTER = ("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]|"
+          "[\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331]")
+# What no screen shows: soft hyphens, zero-width and bidirectional signs, fillers, variants.
+UNSEEN = ("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+          "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+          "\U000e0000-\U000e0fff]")
+
+
+class Letters(dict):
+    """What is left of each character, by code point, where words are looked for; filled as they come."""
+
+    def __missing__(self, point: int) -> str:
+        character = chr(point)
+        self[point] = ("" if re.match(UNSEEN, character) else "'" if character in APOSTROPHES
+                       else character if re.match(LETTER, character) else " ")
+        return self[point]
+
+
+LETTERS = Letters()
+
+
+def keep_letters(text: str) -> str:
+    """A text in NFC, without its invisible characters; blanks for all but letters, digits, apostrophes."""
+    return unicodedata.normalize("NFC", text).translate(LETTERS)
+
+
+def describe_environment() -> Dict[str, str]:
+    return {"python": "{}.{}.{}".format(*sys.version_info), "sqlite": sqlite_version()}
+
+
+def sha256(data: bytes) -> str:
+    """Hexadecimal digest."""
+    from hashlib import sha256 as digest
+    return digest(data).hexdigest()
 
 
 def open_database() -> Any:
