@@ -1259,7 +1259,7 @@ def median(ordered: Sequence[int]) -> Any:
 
 # --- 12. Engine room: SQLite, and what makes searching and filtering quick ------------------------
 
-INVISIBLE = {  # they split FTS5's words but not str.split()'s
+INVISIBLE = {  # the French names of some of what no screen shows
     "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle",
     "\u200c": "antiliant sans chasse", "\u200d": "liant sans chasse",
     "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
@@ -2856,7 +2856,7 @@ def invisible_characters(case, variants):
             for sign, times in found.items():
                 word = len((holder.text.split(sign)[0] + "x").split()) - 1
                 yield (f"{kind} {shown(holder.id)} : {INVISIBLE[sign]} (U+{ord(sign):04X}, {times} fois, "
-                       f"d'abord au mot {word}) ; la recherche y coupe le mot en deux, ôtez ce caractère.")
+                       f"d'abord au mot {word}) ; il ne se voit pas, et une citation qui ne l'a pas n'y est plus : ôtez-le.")
 
 
 # What a reader may take for a heading.

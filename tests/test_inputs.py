@@ -336,8 +336,8 @@ class Files(TestCase):
         code, _, err = run("--case", self.write(case))
         self.assertEqual((code, err.splitlines()), (0, [
             "attention : fait « g » : aucune question ne l'exige.",
-            "attention : document « d » : trait d'union conditionnel (U+00AD, 1 fois, d'abord au mot 1) ; la recherche y coupe le mot en deux, ôtez ce caractère.",
-            "attention : document « d » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 5) ; la recherche y coupe le mot en deux, ôtez ce caractère.",
+            "attention : document « d » : trait d'union conditionnel (U+00AD, 1 fois, d'abord au mot 1) ; il ne se voit pas, et une citation qui ne l'a pas n'y est plus : ôtez-le.",
+            "attention : document « d » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 5) ; il ne se voit pas, et une citation qui ne l'a pas n'y est plus : ôtez-le.",
             "attention : variante « fixe_48_16 » : le recouvrement n'a aucun effet, chaque document tient en un passage.",
             "attention : variantes fixe_48_0, fixe_96_0, fixe_48_16, paragraphes : mêmes passages ; les comparer n'apprend rien."]))
         self.assertEqual(["attention : " + warning for warning in self.report(case)["warnings"]], err.splitlines())
@@ -359,7 +359,7 @@ class Files(TestCase):
                          filters={"status": "x"}, question="pré\u200bavis")
         case["questions"].append({"id": "vide", "text": "Quel est le ?", "required_facts": ["f"]})
         self.assertEqual(self.report(case)["warnings"][:3], [
-            "question « q » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 0) ; la recherche y coupe le mot en deux, ôtez ce caractère.",
+            "question « q » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 0) ; il ne se voit pas, et une citation qui ne l'a pas n'y est plus : ôtez-le.",
             "question « vide » : aucun mot à chercher, une fois ôtés les mots vides.",
             "filtre « status » : clé absente de « e » ; le filtre les écarte."])
 
