@@ -3,8 +3,8 @@
 
 A RAG team has documents, questions and, for each question, the exact quotes without which the answer would be
 wrong.  Documents are cut into passages, passages are indexed and searched, the best are concatenated under a
-budget of words, and a model would read that text.  This file follows each quote along the way and names the stage
-that lost it.  Nothing is sent anywhere.
+budget of words, and a model would read that text.  This file follows each quote along the way and names the
+stage that lost it.  Nothing is sent anywhere.
 
     python3 atelier.py --output resultat.json       the table, and the report, of the case beside the script
     python3 atelier.py --case mon_cas.json          another case; --question ID: the whole trip of a question
@@ -34,12 +34,13 @@ Plan
     doors    13 reading  14 structures  15 explanations  16 why and how much  17 warnings  18 comparisons
              19 engines  20 citations  21 page  22 guards  23 command: each can be cut out
 
-Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context says nothing
-about reading order, understanding, or a right answer.
+Limits: the ranking is FTS5's bm25 and says nothing about another engine's; presence in the context says
+nothing about reading order, understanding, or a right answer.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import os
@@ -101,16 +102,18 @@ Passage = record("Passage", "id span touched start end heading words", """
     What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span
     holds the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
 Cutting = record("Cutting", "by_id by_document longest", """
-    The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}; the most whole words
-    that one of them holds.""")
+    The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}; the most whole
+    words that one of them holds.""")
 Hit = record("Hit", "rank passage score kept_words terms", """
-    A Passage that was found: rank from 1, score (or None), how many words the budget let through, and the (term,
-    times, part of the score) of each of the question's terms that it holds (of an engine: None).""", defaults=(None,))
+    A Passage that was found: rank from 1, score (or None), how many words the budget let through, and the
+    (term, times, part of the score) of each of the question's terms that it holds (of an engine: None).""",
+             defaults=(None,))
 Sent = record("Sent", "question filters terms ignored no_hits hits context cutting index admitted", """
     What a variant, or another engine, found and sent for a question.  filters: the (key, condition) in force;
-    terms: [(term, passages that hold it)]; ignored: words left out; no_hits: why there are none; hits: [Hit] before the budget;
-    context: the Hits of which something was sent; cutting and index: the variant's; admitted: the ids of the
-    passages that filters let through, None for all.  An engine has no terms, cutting, index, perhaps no hits.""")
+    terms: [(term, passages that hold it)]; ignored: words left out; no_hits: why there are none; hits: [Hit]
+    before the budget; context: the Hits of which something was sent; cutting and index: the variant's;
+    admitted: the ids of the passages that filters let through, None for all.  An engine has no terms,
+    cutting, index, perhaps no hits.""")
 Lost = record("Lost", "quote missing sent budget_words refusing touching holders", """
     What the stages of loss may need to know of one uncovered quote (a Span).  missing: the spans of it that
     the context lacks; refusing: {key: condition} that keep out all that holds some word of it; touching: the
@@ -120,8 +123,8 @@ Attempt = record("Attempt", "quote missing loss", """
 Verdict = record("Verdict", "fact attempts chosen", """
     A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
 Outcome = record("Outcome", "sent spans verdicts needed", """
-    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, and what
-    would be enough, when it was studied.""", defaults=(None,))
+    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, and
+    what would be enough, when it was studied.""", defaults=(None,))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -138,8 +141,9 @@ STOP_WORDS = tuple("""
     a à ai aie ait as au aux avait avez avons c ce cela celle celles celui ces cet cette ceux ci combien
     comment d dans de des du elle elles en es est et étaient était étant être eu eux il ils j je jusqu jusque
     l la là laquelle le lequel les lesquelles lesquels leur leurs lorsqu lorsque lui m ma me mes moi mon n ne
-    nos notre nous on ont ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles quels
-    qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre vous y
+    nos notre nous on ont ou où par peut pour pourquoi puis puisqu puisque qu quand que quel quelle quelles
+    quels qui quoi s sa se sera ses soi soit son sont suis sur t ta te tes toi ton tu un une va vos votre
+    vous y
 """.split())
 
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
@@ -160,8 +164,8 @@ def diagnose(case: Case, cutting_of: Callable[[str], Cutting], engines: Mapping[
              study: Study = lambda case, outcome: outcome, tick: Callable[[], None] = lambda: None) -> Tree:
     """The whole report, as a dict ready for JSON; warnings and comparisons are left to their doors.
 
-    cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are judged
-    beside the variants; study may add to an outcome; tick is called once a question of a variant is done.
+    cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
+    judged beside the variants; study may add to an outcome; tick is called once a question is done.
     """
     words = search_terms([question.text for question in case.questions], case.settings.stop_words)
     variants = [diagnose_variant(case, variant, cutting_of(variant.id), words, study, tick)
@@ -223,7 +227,8 @@ def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admissi
             for rank, (passage, (_, score), kept_words) in enumerate(zip(passages, found, kept), 1)]
     no_hits = "no_term" if not terms else "no_document" if admitted == frozenset() else "no_match"
     return Sent(question, filters, [(term, index.count(term)) for term in terms], words.ignored,
-                None if hits else no_hits, hits, [hit for hit in hits if hit.kept_words], cutting, index, admitted)
+                None if hits else no_hits, hits, [hit for hit in hits if hit.kept_words], cutting, index,
+                admitted)
 
 
 def rank_of(sent: Sent, name: str) -> Optional[int]:
@@ -316,7 +321,7 @@ def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iter
 
 
 Unit = record("Unit", "cut shape defaults", """
-    A way of cutting: its function, whose parameters have the shape (a line as of SHAPES) and the defaults.""")
+    A way of cutting: its function, whose parameters have a shape (as a line of SHAPES) and defaults.""")
 
 UNITS = {
     "words": Unit(cut_words, "size!count overlap:position", {"overlap": 0}),
@@ -406,33 +411,6 @@ def holds(passage: Passage, span: Span) -> bool:
 
 # --- 4. Searching: questions to hits --------------------------------------------------------------
 
-APOSTROPHES = "'’ʼ"
-# A letter or a digit: Python's, without the few that FTS5 takes for signs, or a mark that FTS5 keeps in a word.
-LETTER = ("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]|"
-          "[\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331]")
-# What no screen shows: soft hyphens, zero-width and bidirectional signs, fillers, variants.
-UNSEEN = ("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-          "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
-
-
-class Letters(dict):
-    """What is left of each character, by code point, where words are looked for; filled as characters come."""
-
-    def __missing__(self, point: int) -> str:
-        character = chr(point)
-        self[point] = ("" if re.match(UNSEEN, character) else "'" if character in APOSTROPHES
-                       else character if re.match(LETTER, character) else " ")
-        return self[point]
-
-
-LETTERS = Letters()
-
-
-def keep_letters(text: str) -> str:
-    """A text in NFC, its invisible characters taken out; blanks for all but letters, digits and apostrophes."""
-    return unicodedata.normalize("NFC", text).translate(LETTERS)
-
-
 def make_searchable(text: str) -> str:
     """What FTS5 is given of a passage, its runs alone: `\uf0b7Préavis, 3 mois` gives ` préavis  3 mois`.
 
@@ -446,8 +424,8 @@ Words = record("Words", "terms ignored", """
 
 
 def sort_words(question: str, stopped: Set[str]) -> Words:
-    """The runs of a question, stop words apart.  A capital letter alone is a name, as in « l'annexe A », and is
-    searched, unless it begins the question or is elided: « À quelle date l'annexe… », « L'annexe… ».
+    """The runs of a question, stop words apart.  A capital letter alone is a name, as in « l'annexe A », and
+    is searched, unless it begins the question or is elided: « À quelle date l'annexe… », « L'annexe… ».
     """
     terms, ignored = [], []
     for number, (word, apostrophe) in enumerate(re.findall("([^ ']+)('?)", keep_letters(question))):
@@ -468,7 +446,7 @@ def search_terms(texts: Iterable[str], stop_words: Iterable[str]) -> List[Words]
 
 
 def distinct_terms(terms: Iterable[str], folds: Mapping[str, Tuple[str, ...]]) -> List[str]:
-    """The terms that FTS5 tells apart, the first spelling of each, in order; none that it folds to nothing."""
+    """The terms that FTS5 tells apart, in their first spelling, in order; not those it folds to nothing."""
     first: Dict[Tuple[str, ...], str] = {}
     for term in terms:
         if folds[term]:
@@ -560,7 +538,7 @@ class Index:
 
     def before(self, terms: Sequence[str], passage: str,
                admitted: Optional[FrozenSet[str]] = None) -> Optional[List[str]]:
-        """The matches that come before a passage, in no order; None when it shares no term with the question."""
+        """The matches before a passage, in no order; None when it shares no term with the question."""
         rows = self._ask(terms, admitted).before(self.rows[passage])
         return None if rows is None else [self.ids[row] for row in rows]
 
@@ -592,8 +570,8 @@ class Index:
         ours = {row: score for score, row in Ranking([self._find(term) for term in terms], None).best(None)}
         if ours.keys() != told.keys() or not all(
                 ours[row] * ROUNDING >= score >= ours[row] / ROUNDING for row, score in told.items()):
-            raise AtelierError(f"Le bm25 de SQLite {sqlite_version()} n'est pas celui que ce programme connaît et "
-                               "explique ; prenez un Python qui a un autre SQLite.")
+            raise AtelierError(f"Le bm25 de SQLite {sqlite_version()} n'est pas celui que ce programme "
+                               "connaît et explique ; prenez un Python qui a un autre SQLite.")
         self.checked = True
 
     def close(self) -> None:
@@ -670,23 +648,24 @@ def redundant_words(spans: Sequence[Span]) -> int:
 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
     """What the stages need; of an engine, whose passages are unknown, the quote stands for a passage."""
-    document = case.documents[quote.document]
-    touched = touching(sent.cutting, quote) if sent.cutting else [passage_of(case.documents, quote)]
+    document, own = case.documents[quote.document], passage_of(case.documents, quote)
+    touched = touching(sent.cutting, quote) if sent.cutting else [own]
     inside = [passage for passage in touched if not refused_by(sent.filters, owners_of(document, passage))]
     return Lost(quote, missing, sent, case.settings.budget_words,
-                find_refusing(sent.filters, document, quote, touched, inside), inside,
+                find_refusing(sent.filters, document, own, touched, inside), inside,
                 [passage for passage in inside if holds(passage, quote)])
 
 
-def find_refusing(filters: Filters, document: Document, quote: Span,
-                  touched: Sequence[Passage], inside: Sequence[Passage]) -> Tree:
-    """The conditions that keep out the whole document of a quote, or all that holds some of its words."""
+def find_refusing(filters: Filters, document: Document, own: Passage, touched: Sequence[Passage],
+                  inside: Sequence[Passage]) -> Tree:
+    """The conditions that keep out all that holds some word of a quote (own), or its whole document."""
+    gaps = missing_spans(own.span, [passage.touched for passage in inside])
+    refused = [passage for passage in touched if passage not in inside]
+    if any(overlapping(gaps, passage.touched.start, passage.touched.end) for passage in refused):
+        return refused_by(filters, [owner for passage in refused for owner in owners_of(document, passage)])
     if all(refused_by(filters, [owner]) for owner in owners_of(document)):
-        return refused_by(filters, owners_of(document))
-    gaps = missing_spans(quote, [passage.touched for passage in inside])
-    outside = [passage for passage in touched if passage not in inside and overlapping(
-        gaps, passage.touched.start, passage.touched.end)]
-    return refused_by(filters, [owner for passage in outside for owner in owners_of(document, passage)])
+        return refused_by(filters, owners_of(document, own))
+    return {}
 
 
 # The stages of loss: each takes an uncovered quote and gives what its loss carries, None when it does not
@@ -713,12 +692,13 @@ def cut_by_budget(lost: Lost) -> Optional[Tree]:
         return None
     place, words = found
     over = words - lost.budget_words
-    return {"passage": hits[place].passage.id, "rank": hits[place].rank, "words_over": over if over > 0 else None,
+    return {"passage": hits[place].passage.id, "rank": hits[place].rank,
+            "words_over": over if over > 0 else None,
             **({"pieces": pieces_of(lost)} if lost.sent.cutting and not lost.holders else {})}
 
 
 def last_needed(quote: Span, passages: Sequence[Passage]) -> Optional[Tuple[int, int]]:
-    """(place of the last passage that a quote needs, words that reach the quote's end) in concatenated passages.
+    """In concatenated passages, (place of the last that a quote needs, words that reach the quote's end).
 
     A word counts at its earliest place.  None when the passages do not hold the whole quote.
     """
@@ -755,7 +735,8 @@ def not_matched(lost: Lost) -> Optional[Tree]:
 def ranked_too_low(lost: Lost) -> Optional[Tree]:
     """The best ranked passage that holds the quote came after top_k."""
     rank, passage = best_holder(lost)
-    return {"passage": passage, "rank": rank, "limit": "per_document" if lost.sent.question.per_document else "top_k"}
+    limit = "per_document" if lost.sent.question.per_document else "top_k"
+    return {"passage": passage, "rank": rank, "limit": limit}
 
 
 def not_retrieved(lost: Lost) -> Optional[Tree]:
@@ -775,8 +756,8 @@ def best_holder(lost: Lost) -> Optional[Tuple[int, str]]:
 
 
 Stage = record("Stage", "id test label detail advice special", """
-    A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try; special:
-    {what its loss may carry: what to try then}.""", defaults=({},))
+    A stage of loss: its test (Lost to dict or None), its French name, what the table says, what to try;
+    special: {what its loss may carry: what to try then}.""", defaults=({},))
 
 STAGES = (
     Stage("filtered_out", filtered_out, "écartée par un filtre", "{filter}",
@@ -794,13 +775,14 @@ STAGES = (
           {"longest": "La citation est plus longue que tout passage (au plus {longest} mots) : il faut des "
                       "passages plus longs, ou scinder le fait ; aucun recouvrement n'y suffit."}),
     Stage("not_matched", not_matched, "sans mot commun avec la question", "{passage}",
-          "Le corpus le dit autrement : reprenez ses mots dans la question, ou ajoutez-lui ceux de la question.",
+          "Le corpus le dit autrement : reprenez ses mots dans la question, ou ajoutez-lui ceux de la "
+          "question.",
           {"near": "Le passage a des formes voisines des mots de la question ({near}) : la recherche, "
                    "sans racines, ne les rapproche pas."}),
     Stage("ranked_too_low", ranked_too_low, "classée trop bas", "{passage}, rang {rank}",
           "Le passage est trouvé au-delà du top_k : voyez quels passages le précèdent, et par quels termes.",
-          {"per_document": "Le passage est trouvé, mais « per_document » s'arrête avant lui dans son document : "
-                           "augmentez-le ; « top_k » n'y change rien."}),
+          {"per_document": "Le passage est trouvé, mais « per_document » s'arrête avant lui dans son "
+                           "document : augmentez-le ; « top_k » n'y change rien."}),
 )
 ENGINE_STAGES = (  # for an engine whose index is unknown
     STAGES[0],
@@ -918,22 +900,12 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
         "budget_curve": curve([outcome.needed and outcome.needed["budget_words"] for outcome in judged]),
-        "depth_curve": curve([outcome.needed and depth_needed(outcome.needed, outcome.sent.question.per_document)
-                              for outcome in judged]) if cutting else None,
+        "depth_curve": curve([outcome.needed and depth_needed(
+            outcome.needed, outcome.sent.question.per_document) for outcome in judged]) if cutting else None,
         "passage_words": {"min": lengths[0], "median": median(lengths),
                           "max": lengths[-1]} if lengths else None,
         **count_mixed(case.documents, cutting),
     }
-
-
-def describe_environment() -> Dict[str, str]:
-    return {"python": "{}.{}.{}".format(*sys.version_info), "sqlite": sqlite_version()}
-
-
-def sha256(data: bytes) -> str:
-    """Hexadecimal digest."""
-    from hashlib import sha256 as digest
-    return digest(data).hexdigest()
 
 
 def describe_case(case: Case) -> Tree:
@@ -1034,7 +1006,7 @@ TABLE_LINE = "{:<23}{:>9}{:>9}{:>10}{:>9}{:>9}{:>11}"
 
 
 def format_table(report: Tree, questions: Sequence[str] = ()) -> str:
-    """The result table, at most 80 columns wide, ending with a line break; questions (ids) have their whole trip."""
+    """The result table, at most 80 columns wide; questions (ids) have their whole trip."""
     case, settings = report["case"], report["settings"]
     title = " · ".join(filter(None, ["Atelier " + report["atelier"], case["file"], case["title"]]))
     signature = "Signature : atelier {}, cas {}, top_k {}, budget {}".format(
@@ -1060,7 +1032,8 @@ def format_lines(variant: Tree) -> Iterator[str]:
     """A variant's line of the result table, and one for each set of questions."""
     for name, summary in [(variant["id"], variant["summary"]), *variant.get("by_set", {}).items()]:
         whole = summary is variant["summary"]
-        passages, words = (summary["passages_indexed"] or "-", summary["words_indexed"] or "-") if whole else ("", "")
+        passages, words = (summary[key] or "-" if whole else ""
+                           for key in ("passages_indexed", "words_indexed"))
         yield TABLE_LINE.format(
             clip(name, 22) if whole else "  " + clip(f"lot {name}", 20), passages, words,
             "{complete_contexts}/{answerable_questions}".format(**summary),
@@ -1087,12 +1060,13 @@ def format_recall(variants: Sequence[Tree], top_k: int) -> List[str]:
 
 
 def format_needs(variants: Sequence[Tree], top_k: int) -> List[str]:
-    """The complete contexts that this top_k allows whatever the budget, and the smallest budget that gives them."""
-    lines = ["{:<23}{:>18}{:>20}".format(f"possible à top_k {top_k}", "contextes complets", "budget suffisant")]
+    """The complete contexts that this top_k allows, and the smallest budget that gives them."""
+    form = "{:<23}{:>18}{:>20}"
+    lines = [form.format(f"possible à top_k {top_k}", "contextes complets", "budget suffisant")]
     for variant in variants:
         summary = variant["summary"]
         budget, complete = (summary["budget_curve"] or [[None, 0]])[-1]
-        lines.append("{:<23}{:>18}{:>20}".format(
+        lines.append(form.format(
             clip(variant["id"], 22), f"{complete}/{summary['answerable_questions']}",
             counted(budget, "mot") if budget else "-"))
     return [*lines, ""]
@@ -1127,7 +1101,8 @@ def detail_of(loss: Tree) -> str:
 def words_of(loss: Tree) -> Dict[str, str]:
     """The members of a loss that a sentence tells in words."""
     pieces = [(piece["passage"], rank_in_words(piece["rank"])) for piece in loss.get("pieces", ())]
-    near = dict.fromkeys("{} / {}".format(*pair) for place in loss.get("places", ()) for pair in place["near"] or ())
+    near = dict.fromkeys("{} / {}".format(*pair) for place in loss.get("places", ())
+                         for pair in place["near"] or ())
     return {
         "filter": ", ".join(f"{key} = {plain(sides['found'])} (demandé : {plain(sides['wanted'])})"
                             for key, sides in loss.get("filter", {}).items()),
@@ -1192,7 +1167,7 @@ def suggestion(value: str, known: Iterable[str]) -> str:
     """The mend of an unknown name: the nearest known one, else the list of those that are known."""
     from difflib import get_close_matches
     names, pairs = list(known), set(zip(value, value[1:]))
-    alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # the rest is slow
+    alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # for speed
     near = get_close_matches(value, alike, 1)
     if near:
         return f"Vouliez-vous dire {shown(near[0])} ?"
@@ -1284,15 +1259,54 @@ def median(ordered: Sequence[int]) -> Any:
 
 # --- 12. Engine room: SQLite, and what makes searching and filtering quick ------------------------
 
-INVISIBLE = {  # they split FTS5's words but not str.split()'s
-    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle", "\u200c": "antiliant sans chasse",
-    "\u200d": "liant sans chasse", "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
+INVISIBLE = {  # the French names of some of what no screen shows
+    "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle",
+    "\u200c": "antiliant sans chasse", "\u200d": "liant sans chasse",
+    "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
     "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets", "\u061c": "marque de lettre arabe",
     "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
     "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
     "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
     "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
 }
+
+
+APOSTROPHES = "'’ʼ"
+# A letter or a digit: Python's, but the few that FTS5 takes for signs; or a mark that FTS5 keeps in a word.
+LETTER = ("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]|"
+          "[\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331]")
+# What no screen shows: soft hyphens, zero-width and bidirectional signs, fillers, variants.
+UNSEEN = ("[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+          "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+          "\U000e0000-\U000e0fff]")
+
+
+class Letters(dict):
+    """What is left of each character, by code point, where words are looked for; filled as they come."""
+
+    def __missing__(self, point: int) -> str:
+        character = chr(point)
+        self[point] = ("" if re.match(UNSEEN, character) else "'" if character in APOSTROPHES
+                       else character if re.match(LETTER, character) else " ")
+        return self[point]
+
+
+LETTERS = Letters()
+
+
+def keep_letters(text: str) -> str:
+    """A text in NFC, without its invisible characters; blanks for all but letters, digits, apostrophes."""
+    return unicodedata.normalize("NFC", text).translate(LETTERS)
+
+
+def describe_environment() -> Dict[str, str]:
+    return {"python": "{}.{}.{}".format(*sys.version_info), "sqlite": sqlite_version()}
+
+
+def sha256(data: bytes) -> str:
+    """Hexadecimal digest."""
+    from hashlib import sha256 as digest
+    return digest(data).hexdigest()
 
 
 def open_database() -> Any:
@@ -2003,7 +2017,10 @@ def read_questions(case: Found, facts: dict, columns: Columns) -> Sequence[Quest
     for item in case.get("questions", ()):
         required, answerable = item.get("required_facts", []), item.get("answerable", True)
         for number, name in enumerate(required):
-            if "facts" in case and name not in facts:
+            if "facts" in case and not facts:
+                item.tell(f"required_facts[{number}]", f"fait {shown(name)} inconnu : « facts » est vide ; "
+                                                       "définissez-le.")
+            elif "facts" in case and name not in facts:
                 item.tell(f"required_facts[{number}]", f"fait {shown(name)} inconnu.", name, facts)
             elif name in required[:number]:
                 item.tell(f"required_facts[{number}]", f"fait {shown(name)} exigé deux fois ; ôtez-en un.")
@@ -2029,12 +2046,9 @@ NUMBER_GOES_ON = r"""    # around a limit that cuts a number in two
     | (?<=[-−])(?<!\w[-−])\d                                                  # -5, but not A-5"""
 
 
-class Folded(namedtuple("Folded", "text starts paragraphs")):
-    """A text as quotes are sought in it: composed, with one space between words.
-
-    Word i begins at character starts[i]; paragraphs are the characters at which one begins.
-    """
-    __slots__ = ()
+Folded = record("Folded", "text starts paragraphs", """
+    A text as quotes are sought in it, composed, with one space between words, and the characters where its
+    words begin, its paragraphs.""")
 
 
 def compose(text: str) -> str:
@@ -2084,8 +2098,6 @@ def characters_of(folded: Folded, document: Document, start: int, end: int) -> T
 
 def uncomposed(word: str, length: int) -> int:
     """How many characters of a word the first `length` ones of its composed form come from."""
-    if unicodedata.is_normalized("NFC", word):
-        return length
     low, high = 0, len(word)
     while low < high:
         middle = (low + high + 1) // 2
@@ -2122,14 +2134,15 @@ def cuts_a_word(folded: Folded, at: int) -> bool:
     return bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)) and not {at, at + 1} & folded.paragraphs
 
 
-def find_whole(quote: str, folded: Folded, at: int = 0) -> Iterator[Tuple[int, int]]:
-    """The (start, end) characters of each whole occurrence of a quote in a folded text, from one on."""
+def find_whole(quote: str, folded: Folded, low: int = 0, high: Optional[int] = None) -> Iterator[tuple]:
+    """The (start, end) characters of each whole occurrence of a quote that starts at low to high - 1."""
     needle = fold_text(quote)
-    at = folded.text.find(needle, at)
+    limit = len(folded.text) if high is None else high + len(needle) - 1
+    at = folded.text.find(needle, low, limit)
     while at >= 0:
         if not (cuts_a_word(folded, at) or cuts_a_word(folded, at + len(needle))):
             yield at, at + len(needle)
-        at = folded.text.find(needle, at + 1)
+        at = folded.text.find(needle, at + 1, limit)
 
 
 def touched_words(folded: Folded, start: int, end: int) -> Tuple[int, int]:
@@ -2150,41 +2163,37 @@ def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts
     start is the position of its first word, start_char that of its first character in the document's text.
     Raises AtelierError, which tells why it has no place, or which it may have.
     """
-    here, document = texts[name], texts.documents[name]
-    if start is not None or start_char is not None:
-        low = len(here.text) if start_char is None else folded_character(here, document, start_char)
-        low, high = [*here.starts[start:start + 2], low, low][:2] if start_char is None else (low, low + 1)
-        chosen = next(find_whole(quote, here, low), None)
-        if chosen and chosen[0] < high:
-            return touched_words(here, *chosen)
+    here, document, limits = texts[name], texts.documents[name], ()
+    if start_char is not None:
+        limits = [at + folded_character(here, document, start_char) for at in (0, 1)]
+    elif start is not None:
+        limits = [*here.starts[start:start + 2], len(here.text), len(here.text)][:2]
+    chosen = next(find_whole(quote, here, *limits), None) if limits else None
+    if chosen:
+        return touched_words(here, *chosen)
     places = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
     if not places:
         raise AtelierError(explain_elsewhere(quote, name, texts))
-    words = listed([str(first) for first, _ in places])
+    words = some((str(first) for first, _ in places), LISTED_PLACES)
     if start_char is not None:
-        characters = (characters_of(here, document, *found)[0] for found in find_whole(quote, here))
-        raise AtelierError("ne commence pas au caractère {} de {} ; « start_char » peut valoir : {}.".format(
-            start_char, shown(name), listed([str(at) for at in islice(characters, LISTED_PLACES + 1)])))
+        characters = (str(characters_of(here, document, *found)[0]) for found in find_whole(quote, here))
+        raise AtelierError(f"ne commence pas au caractère {start_char} de {shown(name)} ; "
+                           f"« start_char » peut valoir : {some(characters, LISTED_PLACES)}.")
     if start is not None:
-        raise AtelierError("ne commence pas au mot {} de {} ; « start » peut valoir : {}.".format(
-            start, shown(name), words))
+        raise AtelierError(f"ne commence pas au mot {start} de {shown(name)} ; "
+                           f"« start » peut valoir : {words}.")
     if len(places) > 1:
-        raise AtelierError("figure plusieurs fois dans {}, aux mots {} ; précisez laquelle, par exemple "
-                           "\"start\": {}.".format(shown(name), words, places[0][0]))
+        raise AtelierError(f"figure plusieurs fois dans {shown(name)}, aux mots {words} ; précisez laquelle, "
+                           f"par exemple \"start\": {places[0][0]}.")
     return places[0]
-
-
-def listed(places: Sequence[str]) -> str:
-    """The first of the places where a quote is."""
-    return ", ".join(places[:LISTED_PLACES]) + (", …" if len(places) > LISTED_PLACES else "")
 
 
 def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
     """Where a quote is that its own document lacks: in others, or nearly in it."""
-    others = [shown(other) for other, document in texts.documents.items()
-              if document and any(occurrences(quote, texts[other]))]
+    others = some((shown(other) for other, document in texts.documents.items()
+                   if document and any(occurrences(quote, texts[other]))), LISTED_PLACES)
     if others:
-        return f"n'est pas dans {shown(name)}, mais dans {listed(others)} ; corrigez « document »."
+        return f"n'est pas dans {shown(name)}, mais dans {others} ; corrigez « document »."
     return f"n'est pas dans {shown(name)}. {explain_absence(quote, texts[name])}"
 
 
@@ -2316,12 +2325,14 @@ STRUCTURES = {"contract": parse_contract, "markdown": parse_markdown}
 
 JSON_MESSAGES = (  # the beginnings of the standard parser's messages
     ("Expecting property name", "un nom de clé entre guillemets droits est attendu"),
-    ("Expecting ',' delimiter", "il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\")"),
+    ("Expecting ',' delimiter",
+     "il manque une virgule, une fermeture, ou la barre devant un guillemet du texte (\\\")"),
     ("Expecting ':' delimiter", "il manque le deux-points après la clé"),
     ("Expecting value", "une valeur est attendue (true, false et null s'écrivent en minuscules)"),
     ("Extra data", "du texte suit la fin du JSON"),
     ("Unterminated string", "ce texte n'a pas de guillemet fermant"),
-    ("Invalid control character", "un retour à la ligne, une tabulation ou un caractère de contrôle est écrit tel quel ; écrivez \\n ou \\t"),
+    ("Invalid control character", "un retour à la ligne, une tabulation ou un caractère de contrôle est "
+                                  "écrit tel quel ; écrivez \\n ou \\t"),
     ("Invalid \\", "une barre oblique inverse n'annonce rien de connu ; doublez-la"),
 )
 
@@ -2329,22 +2340,21 @@ JSON_MESSAGES = (  # the beginnings of the standard parser's messages
 def explain_json(error: json.JSONDecodeError) -> str:
     """Where a text stops being JSON, and how to mend it; the same sentence whatever the version of Python."""
     before = error.doc[:error.pos + error.msg.startswith("Illegal trailing comma")].rstrip()
-    problem = next((french for english, french in JSON_MESSAGES if error.msg.startswith(english)), "syntaxe inattendue")
+    problem = next((french for english, french in JSON_MESSAGES if error.msg.startswith(english)),
+                   "syntaxe inattendue")
     position = error.pos
     if not error.doc.strip():
         problem = "le fichier est vide"
     elif before.endswith(",") and error.doc[len(before):].lstrip()[:1] in ("]", "}"):
         position, problem = len(before) - 1, "une virgule suit le dernier élément ; ôtez-la"
-    line = error.doc.count("\n", 0, position) + 1
-    return "ligne {}, colonne {} : JSON invalide : {}.".format(line, position - error.doc.rfind("\n", 0, position), problem)
+    *lines, last = error.doc[:position].split("\n")
+    return f"ligne {len(lines) + 1}, colonne {len(last) + 1} : JSON invalide : {problem}."
 
 
-HIDDEN = (r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-          r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]")  # whatever no screen shows
 # What a keyboard or a converter changes unseen: the French name of the difference, and what erases it,
 # from the slightest to the strongest; the strongest are given up first when looking for the culprits.
-ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
-    ("caractère invisible", lambda text: re.sub(HIDDEN, "", text)),
+ERASERS = (
+    ("caractère invisible", lambda text: re.sub(UNSEEN, "", text)),
     ("apostrophe", lambda text: re.sub("[‘′`´]", "'", text)),
     ("guillemets", lambda text: re.sub("[\"«»“”„]", "", text)),
     ("tiret", lambda text: re.sub(f"[{DASHES}]", "-", text)),
@@ -2356,15 +2366,15 @@ ERASERS: Tuple[Tuple[str, Callable[[str], str]], ...] = (
     ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
     ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
 )
+WORDS = re.compile(rf"((?:[^\W_]|{UNSEEN}|(?<=\d)[.,'-](?=\d))+)")  # a word or a number, no sign around it
 SHOWN_BEFORE = 40     # characters of a long text before what a message points at
 COMPARED_WORDS = 200  # of a long absent quote, around its first fault
 VOTES = 2_000         # places of an absent quote's rarer words that are looked at
-NEAREST = 5           # stretches with as many of them, that are compared
 
 
 def reveal(text: str) -> str:
     """A text with what no screen shows named, `mo[trait d'union conditionnel U+00AD]is`."""
-    return re.sub(HIDDEN, lambda match: "[{} U+{:04X}]".format(
+    return re.sub(UNSEEN, lambda match: "[{} U+{:04X}]".format(
         INVISIBLE.get(match.group(), "caractère invisible"), ord(match.group())), text)
 
 
@@ -2375,10 +2385,10 @@ def shown_around(text: str, at: int) -> str:
     return f"« {clip(clipped)} »"
 
 
-def shown_apart(*texts: str) -> List[str]:
-    """Two texts as a message compares them: what differs is seen."""
-    common = len(os.path.commonprefix(texts))
-    return [shown_around(text, common) for text in texts]
+def shown_apart(one: str, other: str) -> List[str]:
+    """Two texts as a message compares them, clipped around their first difference."""
+    at = len(os.path.commonprefix([one, other]))
+    return [shown_around(one, at), shown_around(other, at)]
 
 
 def erase(text: str, without: Sequence[str] = ()) -> str:
@@ -2389,49 +2399,41 @@ def erase(text: str, without: Sequence[str] = ()) -> str:
     return text
 
 
-def erase_words(words: Sequence[str]) -> List[str]:
-    """Each word after every eraser; as it is when nothing would be left."""
-    return [bare or word for bare, word in zip(erase("\0".join(words)).split("\0"), words)]
+Indexed = record("Indexed", "pieces starts keys places joined joints", """
+    A folded text in pieces, signs, word, signs, …, word, signs, and the characters where they start; keys,
+    the words erased, {key: its places among them}, the keys joined, and the characters where they start.""")
 
 
-class Erased(namedtuple("Erased", "words places joined ends")):
-    """The words of a text, erased; {word: its places}; all of them joined, where word i ends at ends[i]."""
-    __slots__ = ()
+def index_words(text: str) -> Indexed:
+    """A folded text, indexed for what is sought and compared in it."""
+    pieces = WORDS.split(text)
+    words, places = pieces[1::2], {}
+    known = list(dict.fromkeys(words))
+    erased = dict(zip(known, erase("\0".join(known)).split("\0")))
+    keys = [erased[word] or word for word in words]
+    for place, key in enumerate(keys):
+        places.setdefault(key, array("I")).append(place)
+    starts, joints = (array("I", accumulate(map(len, parts), initial=0)) for parts in (pieces, keys))
+    return Indexed(pieces, starts, keys, places, "".join(keys), joints)
 
 
-@lru_cache(maxsize=64)
-def index_words(text: str) -> Erased:
-    """The words of a folded text, indexed once for all the quotes that it lacks."""
-    written = text.split(" ")
-    known = list(dict.fromkeys(written))
-    bare, places = dict(zip(known, erase_words(known))), {}
-    words = [bare[word] for word in written]
-    for place, word in enumerate(words):
-        places.setdefault(word, array("I")).append(place)
-    return Erased(words, places, "".join(words), array("I", accumulate(map(len, words))))
+index_document = lru_cache(maxsize=64)(index_words)  # once for all the quotes that it lacks
 
 
 def explain_absence(quote: str, folded: Folded) -> str:
     """The nearest text of a document to a quote that is not in it, and what differs."""
-    needle, step = fold_text(quote), COMPARED_WORDS // 2
-    at, sought = folded.text.find(needle), needle.split(" ")
+    needle = fold_text(quote)
+    at, words = folded.text.find(needle), needle.split(" ")
     if at >= 0:
         return explain_part(folded, at, at + len(needle))
-    stretches = (sought[first:first + COMPARED_WORDS] for first in range(0, max(1, len(sought) - step), step))
-    sought = next((stretch for stretch in stretches if " ".join(stretch) not in folded.text), [])
-    pieces = [piece for piece in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", needle)) if piece]
-    if not sought or len(pieces) > 1 and all(piece in folded.text for piece in dict.fromkeys(pieces)):
-        return "Ses morceaux y sont, séparés : une citation est d'un seul tenant ; faites un fait de chaque morceau."
-    start, end = find_nearest(erase_words(sought), index_words(folded.text))
-    if start == end:
-        return "Aucun de ses mots n'y figure : est-ce le bon document ?"
-    words = words_between(folded, start, end)
-    begin, end, differences = compare(words, sought)
-    nearest, before = " ".join(words[begin:end]), " ".join(words[begin:differences[0][0]])
-    at = max(len(before), len(os.path.commonprefix([nearest, " ".join(sought)])))
-    return "Texte le plus proche (mot {}) : {} ; ce qui diffère : {}{}. Recopiez le texte.".format(
-        start + begin, shown_around(nearest, at),
-        ", ".join(tell_difference(*texts) for _, *texts in differences[:3]), ", …" if differences[3:] else "")
+    stretches = (" ".join(words[first:first + COMPARED_WORDS])
+                 for first in range(0, len(words), COMPARED_WORDS // 2))
+    sought = next((stretch for stretch in stretches if stretch not in folded.text), "")
+    parts = [part for part in map(str.strip, re.split(r"[\[(]?(?:…|\.\.\.)[\])]?", needle)) if part]
+    if not sought or len(parts) > 1 and all(part in folded.text for part in set(parts)):
+        return ("Ses morceaux y sont, séparés : une citation est d'un seul tenant ; "
+                "faites un fait de chaque morceau.")
+    return explain_nearest(index_words(sought), index_document(folded.text), folded)
 
 
 def explain_part(folded: Folded, start: int, end: int) -> str:
@@ -2443,89 +2445,83 @@ def explain_part(folded: Folded, start: int, end: int) -> str:
         last += 1
     cut = start if cuts_a_word(folded, start) else end
     return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
-        shown_around(" ".join(words_between(folded, first, last)), cut - folded.starts[first]))
+        shown_words(folded, first, last, cut))
 
 
-def words_between(folded: Folded, start: int, end: int) -> List[str]:
-    """Words start to end - 1 of a folded text, or fewer at its end."""
-    return folded.text[folded.starts[start]:folded.starts[end] if end < len(folded.starts) else None].split()
+def shown_words(folded: Folded, first: int, last: int, at: int) -> str:
+    """Words first to last - 1 of a folded text, clipped when long to what stands around its character at."""
+    start, end = folded.starts[first], folded.starts[last] if last < len(folded.starts) else None
+    return shown_around(folded.text[start:end].strip(), at - start)
 
 
-def find_nearest(bare: Sequence[str], text: Erased) -> Tuple[int, int]:
-    """(start, end) words of the stretch of a text that is nearest to erased words; (0, 0) when it has none.
+def explain_nearest(sought: Indexed, text: Indexed, folded: Folded) -> str:
+    """Which words of a text stand for those that are sought, and what differs."""
+    start, end = find_nearest(sought, text)
+    if start == end:
+        return "Aucun de ses mots n'y figure : est-ce le bon document ?"
+    first, last = touched_words(folded, text.starts[2 * start + 1], text.starts[2 * end])
+    differences = compare(text, start, end, sought)
+    nearest = shown_words(folded, first, last, differences[0][0])
+    told = some((tell_difference(*texts) for _, *texts in differences), 3)
+    return f"Texte le plus proche (mot {first}) : {nearest} ; ce qui diffère : {told}. Recopiez le texte."
 
-    It is these but for the spaces; else it has most of the rarer ones, then the longest run of them.
+
+def find_nearest(sought: Indexed, text: Indexed) -> Tuple[int, int]:
+    """(start, end) words of a text that stand for those sought; (0, 0) when it has none of them.
+
+    They are these but for the spaces; else the rarer ones vote for a start, and what follows it is aligned.
     """
     from difflib import SequenceMatcher
-    room, joined = len(bare) * 5 // 4 + 3, "".join(bare)  # room for words added or left out
-    starts = vote(bare, text, room)
-    at = text.joined.find(joined) if has_letters(joined) else -1
-    if at >= 0:
-        first, last = bisect_right(text.ends, at), bisect_left(text.ends, at + len(joined))
-        if not starts or text.ends[first] - len(text.words[first]) == at == text.ends[last] - len(joined):
-            return first, last + 1
-    matcher, longest, nearest = SequenceMatcher(None, "", bare, autojunk=False), 0, (0, 0)
-    for start in starts:
-        matcher.set_seq1(text.words[start:start + 2 * room])
-        run = matcher.find_longest_match(0, len(matcher.a), 0, len(bare))
-        if run.size > longest:
-            begin = start + run.a - run.b
-            longest, nearest = run.size, (max(0, begin - 2), begin + room)
-    return nearest
+    at = text.joined.find(sought.joined)
+    end = at + len(sought.joined)
+    first, last = bisect_left(text.joints, at), bisect_left(text.joints, end)
+    if at >= 0 and text.joints[first] == at and text.joints[last] == end:
+        return first, last
+    likely, count = vote(sought.keys, text), len(sought.keys)
+    if likely is None:
+        return 0, 0
+    start = max(0, likely - 2)
+    window = text.keys[start:likely + count * 5 // 4 + 3]  # room for words added or left out
+    *blocks, _ = SequenceMatcher(None, window, sought.keys, autojunk=False).get_matching_blocks()
+    first, last = (start + block.a - block.b for block in (blocks[0], blocks[-1]))
+    return max(0, first), min(len(text.keys), last + count)
 
 
-def vote(bare: Sequence[str], text: Erased, room: int) -> List[int]:
-    """Where the stretches, twice room long, begin that have most of the rarer words, weighed in bits."""
-    votes, looked = {}, 0
-    known = {word for word in bare if word in text.places and has_letters(word)}
-    for times, word in sorted((len(text.places[word]), word) for word in known):
+def vote(keys: Sequence[str], text: Indexed) -> Optional[int]:
+    """Where a text would begin for most of the rarer keys to be nearly in place; None when it has none."""
+    votes, looked = Counter(), 0
+    for times, offset in sorted((len(text.places[key]), offset) for offset, key in enumerate(keys)
+                                if key in text.places):
         looked += times
         if votes and looked > VOTES:
             break
-        for stretch in {place // room - back for place in text.places[word][:VOTES] for back in (0, 1)}:
-            votes[stretch] = votes.get(stretch, 0) + (len(text.words) // times).bit_length()
-    most = max(votes.values(), default=0)
-    return [max(0, stretch * room) for stretch in sorted(votes) if votes[stretch] == most][:NEAREST]
+        for place in text.places[keys[offset]][:VOTES]:
+            votes[place - offset] += (len(text.keys) // times).bit_length()
+    likely = [start for start, _ in votes.most_common(50)]
+    return max(likely, default=None, key=lambda start: sum(votes[start + shift] for shift in range(-3, 4)))
 
 
-def has_letters(text: str) -> bool:
-    """Whether a text holds a letter or a digit."""
-    return any(map(str.isalnum, text))
-
-
-def compare(words: Sequence[str], sought: Sequence[str]) -> Tuple[int, int, List[Tuple[int, str, str]]]:
-    """(start, end) words of a text that stand for a quote, and each (place, written, quoted) that differs."""
+def compare(text: Indexed, start: int, end: int, sought: Indexed) -> List[Tuple[int, str, str]]:
+    """Each (character, written, quoted) where words start to end - 1 of a text are not those sought."""
     from difflib import SequenceMatcher
-    loose, bare, pairs = erase_words(words), erase_words(sought), []
-    for kind, a, b, c, d in SequenceMatcher(None, loose, bare, autojunk=False).get_opcodes():
-        if kind == "equal":
-            pairs += [(a + at, a + at + 1, c + at, c + at + 1) for at in range(b - a)]
-            continue
-        room = d - c if has_letters("".join(sought[c:d])) else 0  # a lone sign stands for no word
-        if "".join(loose[a:b]) != "".join(bare[c:d]):
-            a = max(a, b - room) if c == 0 else a  # what stands before the quote
-            b = min(b, a + room) if d == len(sought) else b  # or after it
-        pairs += [(a, b, c, d)] if a < b or c < d else []
-    differences = []
-    for a, b, c, d in pairs:
-        quoted = " ".join(sought[c:d])
-        written = without_edges(" ".join(words[a:b]), quoted, c == 0, d == len(sought))
-        differences += [(a, written, quoted)] if written != quoted else []
-    return pairs[0][0], pairs[-1][1], differences
+    pieces, signs = text.pieces[2 * start:2 * end + 1], sought.pieces
+    pieces[0] = pieces[0][max(0, len(pieces[0]) - len(signs[0])):]  # as many signs around as in the quote
+    pieces[-1] = pieces[-1][:len(signs[-1])]
+    written, quoted, differences = with_signs(pieces), with_signs(sought.pieces), []
+    for kind, a, b, c, d in SequenceMatcher(None, written, quoted, autojunk=False).get_opcodes():
+        if {"".join(written[a:b])[-1:], "".join(quoted[c:d])[-1:]} - {"", " "}:  # one word with the next
+            b, d = b + 1, d + 1
+        there, here = "".join(written[a:b]), "".join(quoted[c:d])
+        at = text.starts[2 * (start + a) + 1] + len(os.path.commonprefix([there, here]))
+        if kind != "equal":
+            differences.append((at, there.strip(), here.strip()))
+    return differences
 
 
-def without_edges(written: str, quoted: str, first: bool, last: bool) -> str:
-    """Words of a text without what stands beside a quote in its first and last ones."""
-    signs = "".join({character for character in written if not character.isalnum()})
-    if first:
-        spared = written.lstrip(signs) if quoted[:1].isalnum() else written
-        at = len(written) - len(quoted if written.endswith(quoted) else spared)
-        written = written if cuts_a_word(fold(written), at) else written[at:]
-    if last:
-        spared = written.rstrip(signs) if quoted[-1:].isalnum() else written
-        at = len(quoted if written.startswith(quoted) else spared)
-        written = written if cuts_a_word(fold(written), at) else written[:at]
-    return written
+def with_signs(pieces: Sequence[str]) -> List[str]:
+    """Each word of such pieces with the signs that follow it; the first, with those before it too."""
+    words = ["".join(pieces[at:at + 2]) for at in range(1, len(pieces), 2)]
+    return [pieces[0] + words[0], *words[1:]]
 
 
 def tell_difference(written: str, quoted: str) -> str:
@@ -2534,9 +2530,8 @@ def tell_difference(written: str, quoted: str) -> str:
         return f"{shown(quoted)} n'y est pas"
     if not quoted:
         return f"{shown(written)} manque à la citation"
-    causes = find_causes(written, quoted)
-    one, other = shown_apart(quoted, written)
-    return "{} y est écrit {}{}".format(one, other, " ({})".format(", ".join(causes)) if causes else "")
+    told, causes = " y est écrit ".join(shown_apart(quoted, written)), ", ".join(find_causes(written, quoted))
+    return f"{told} ({causes})" if causes else told
 
 
 def find_causes(written: str, quoted: str) -> List[str]:
@@ -2546,40 +2541,40 @@ def find_causes(written: str, quoted: str) -> List[str]:
         signs = quoted[at:at + 1] + written[at:at + 1]
         foreign = [sign for sign in signs if sign > "\u024f" and unicodedata.category(sign)[0] in "LNC"]
         return ["U+{:04X} au lieu de U+{:04X}".format(*map(ord, signs))] if foreign and signs[1:] else []
-    spared: List[str] = []
+    spared = []
     for name, _ in reversed(ERASERS):
         if erase(written, spared + [name]) == erase(quoted, spared + [name]):
             spared.append(name)
     return [name for name, _ in ERASERS if name not in spared]
 
 
-VIEWS: Tuple[Tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (
-    # other ways of counting: French name, encoder, decoder
-    ("en octets UTF-8", lambda text: text.encode("utf-8", "surrogatepass"),
-     lambda data: data.decode("utf-8", "replace")),
-    ("en unités UTF-16", lambda text: memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"),
-     lambda data: bytes(data).decode("utf-16-le", "replace")),
-    ("avec des fins de ligne CRLF", lambda text: re.sub("\r?\n", "\r\n", text), str),
-    ("avec des fins de ligne LF", lambda text: text.replace("\r\n", "\n"), str),
-    ("avec un indicateur d'ordre des octets (BOM) en tête", lambda text: "\ufeff" + text, str),
+VIEWS = (  # other ways of counting: French name, codec and bytes of what is counted, what the text had become
+    ("en octets UTF-8", "utf-8", 1, str),
+    ("en unités UTF-16", "utf-16-le", 2, str),
+    ("avec des fins de ligne CRLF", "utf-32-le", 4, lambda text: re.sub("\r?\n", "\r\n", text)),
+    ("avec des fins de ligne LF", "utf-32-le", 4, lambda text: text.replace("\r\n", "\n")),
+    ("avec un indicateur d'ordre des octets (BOM) en tête", "utf-32-le", 4, "\ufeff{}".format),
 )
 
 
 def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> str:
     """How positions that are wrong in characters would be right; empty when they would not."""
-    for name, encode_view, decode_view in VIEWS:
-        view, length = encode_view(whole), len(encode_view(text)) - len(encode_view(""))
-        last = start + length if end is None else end
-        if last <= len(view) and fold_text(decode_view(view[start:last])) == fold_text(text):
+    for name, codec, width, change in VIEWS:
+        empty, quote, view = (change(part).encode(codec, "surrogatepass") for part in ("", text, whole))
+        last = start + (len(quote) - len(empty)) // width if end is None else end
+        there = view[start * width:last * width].decode(codec, "replace")
+        if last * width <= len(view) and fold_text(there) == fold_text(text):
             return f"Elles conviendraient comptées {name} : donnez-les en caractères du document."
     return ""
 
 
 OS_PROBLEMS = {
-    "ENOENT": "introuvable", "EACCES": "accès refusé", "EPERM": "opération refusée", "EISDIR": "c'est un dossier",
-    "ENOTDIR": "un élément du chemin n'est pas un dossier", "ENOSPC": "plus de place sur le disque", "EROFS": "disque en lecture seule",
-    "EDQUOT": "quota dépassé", "EFBIG": "fichier trop grand", "ENAMETOOLONG": "nom trop long", "ELOOP": "liens en boucle",
-    "EINVAL": "nom ou opération invalide", "EIO": "erreur du disque", "EBADF": "descripteur fermé", "ENXIO": "rien à l'autre bout",
+    "ENOENT": "introuvable", "EACCES": "accès refusé", "EPERM": "opération refusée",
+    "EISDIR": "c'est un dossier", "ENOTDIR": "un élément du chemin n'est pas un dossier",
+    "ENOSPC": "plus de place sur le disque", "EROFS": "disque en lecture seule", "EDQUOT": "quota dépassé",
+    "EFBIG": "fichier trop grand", "ENAMETOOLONG": "nom trop long", "ELOOP": "liens en boucle",
+    "EINVAL": "nom ou opération invalide", "EIO": "erreur du disque", "EBADF": "descripteur fermé",
+    "ENXIO": "rien à l'autre bout",
 }
 
 
@@ -2607,7 +2602,7 @@ def study(case: Case, outcome: Outcome) -> Outcome:
 
 
 def explain_loss(case: Case, outcome: Outcome, attempt: Attempt) -> Tree:
-    """A loss with the documents that the same words were sent from, if any, and the passages that it names."""
+    """A loss with the other documents that sent the same words, if any, and the passages that it names."""
     loss = dict(attempt.loss)
     twins = same_words_in(case.documents, attempt.quote, outcome.spans)
     if twins:
@@ -2626,29 +2621,30 @@ def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> 
 
 
 def find_places(case: Case, sent: Sent, loss: Tree) -> List[Tree]:
-    """The passages that a loss names, each once: their ranks, and the question's terms that they have and lack."""
+    """The passages that a loss names, each once: their ranks, the question's terms they have and lack."""
     names = [loss["passage"]] if "passage" in loss else []
     names += [piece["passage"] for piece in loss.get("pieces", ())]
-    ranks = {piece["passage"]: piece.get("rank") for piece in [loss, *loss.get("pieces", ())] if "passage" in piece}
+    ranks = {piece["passage"]: piece.get("rank") for piece in [loss, *loss.get("pieces", ())]
+             if "passage" in piece}
     places = []
     for name in dict.fromkeys(names):
         passage = sent.cutting.by_id[name] if sent.cutting else next(
             hit.passage for hit in sent.hits if hit.passage.id == name)
         text = text_of(case.documents, passage)
-        places.append({"passage": name, **passage.span._asdict(), "words": passage.words, "rank": ranks.get(name),
-                       **(describe_match(sent, name, text) if sent.index else
+        places.append({"passage": name, **passage.span._asdict(), "words": passage.words,
+                       "rank": ranks.get(name), **(describe_match(sent, name, text) if sent.index else
                           {"score": None, "terms": None, "lacking": None, "near": None}), "text": text})
     return places
 
 
 def describe_match(sent: Sent, name: str, text: str) -> Tree:
-    """The score of a passage, the terms of the question that it has, those that it lacks, and their near forms."""
+    """The score of a passage, the question's terms that it has, those that it lacks, and their near forms."""
     terms = [term for term, _ in sent.terms]
     held = sent.index.explain(terms, name)
     had = {term for term, _, _ in held}
     lacking = [term for term in terms if term not in had]
-    return {"score": round(-sum(part for _, _, part in held), 9) if held else None, "terms": describe_terms(held),
-            "lacking": lacking, "near": near_forms(lacking, text)}
+    return {"score": round(-sum(part for _, _, part in held), 9) if held else None,
+            "terms": describe_terms(held), "lacking": lacking, "near": near_forms(lacking, text)}
 
 
 @lru_cache(1 << 10)
@@ -2660,11 +2656,11 @@ def fold_case(text: str) -> str:
 def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
     """[[term, word], …]: for each term, the word of a text that begins most like it, if one does enough.
 
-    Folded, they share their first letters: four at least, and six tenths of the longer: `prescrit`, `prescrivent`.
+    Folded, they share their first letters: four at least, and six tenths of the longer, as `prescrit` and
+    `prescrivent` do.
     """
     text, near = unicodedata.normalize("NFC", text), []
     folded_text = fold_case(text)
-    written = text if len(text) == len(folded_text) else folded_text
     for term in lacking:
         folded = fold_case(term)
         best, share = "", 0.6
@@ -2673,22 +2669,26 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
             word = LETTER_RUN.match(folded_text, at).group()
             shared = len(os.path.commonprefix([folded, word])) / max(len(folded), len(word))
             if shared >= share and not (at and folded_text[at - 1].isalnum()):
-                best, share = best if best and shared == share else written[at:at + len(word)], shared
+                if shared > share or not best:
+                    best, share, place = word, shared, at
             at = folded_text.find(folded[:SHARED_LETTERS], at + len(word))
-        near += [[term, best]] if best else []
+        if best:  # as it is written: about there, since folding may lengthen a text, as ß does
+            runs = LETTER_RUN.findall(text, max(0, place - 99), place + 99)
+            near.append([term, next((run for run in runs if fold_case(run) == best), best)])
     return near
 
 
 def find_needed(sent: Sent, facts: Sequence[Fact]) -> Tree:
-    """The smallest budget that completes a question at its depth and, of a variant, its smallest depth and budget."""
+    """The smallest budget that completes a question; of a variant, its smallest depth, then budget, too."""
     needed = {"budget_words": budget_for(facts, [hit.passage for hit in sent.hits or ()])}
     if sent.cutting:
-        needed["deeper"] = (find_deeper_by_document if sent.question.per_document else find_deeper)(sent, facts)
+        find = find_deeper_by_document if sent.question.per_document else find_deeper
+        needed["deeper"] = find(sent, facts)
     return needed
 
 
 def budget_for(facts: Iterable[Fact], passages: Sequence[Passage]) -> Optional[int]:
-    """The smallest budget under which concatenated passages cover each fact by its cheapest quote; None if none."""
+    """The smallest budget under which concatenated passages cover facts by their cheapest quotes; or None."""
     needs = []
     for fact in facts:
         ends = [last_needed(quote.span, passages) for quote in fact.quotes]
@@ -2697,7 +2697,7 @@ def budget_for(facts: Iterable[Fact], passages: Sequence[Passage]) -> Optional[i
 
 
 def find_deeper(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
-    """The smallest top_k at which a question is complete, then the smallest budget; None when no depth is enough.
+    """The smallest top_k at which a question is complete, then the smallest budget; None when none is enough.
 
     What needs the whole depth ends in its last passage, beyond the end of all that needs less.
     """
@@ -2706,8 +2706,9 @@ def find_deeper(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
     if not ends:
         return None
     depth, inside, last = max(ends)
-    before = [hit.passage.id for hit in sent.hits[:depth - 1]] if depth <= len(sent.hits) else sent.index.before(
-        [term for term, _ in sent.terms], last, sent.admitted)
+    before = [hit.passage.id for hit in sent.hits[:depth - 1]]
+    if depth > len(sent.hits):
+        before = sent.index.before([term for term, _ in sent.terms], last, sent.admitted)
     return {"top_k": depth, "budget_words": inside + sum(sent.cutting.by_id[name].words for name in before)}
 
 
@@ -2732,7 +2733,7 @@ def find_ends(sent: Sent, facts: Iterable[Fact],
               *ranks: Callable[[str], Optional[int]]) -> Optional[List[Tuple[int, int, str]]]:
     """(rank, words of it, id) of the last passage that each fact needs; None when one is out of reach.
 
-    ranks give the rank of a passage, None when it has none; the next is asked when one does not reach a quote.
+    ranks give the rank of a passage, or None; the next is asked when one does not reach a quote.
     """
     ends = []
     for fact in facts:
@@ -2747,7 +2748,7 @@ def find_ends(sent: Sent, facts: Iterable[Fact],
 
 def find_end(quote: Span, passages: Iterable[Passage],
              rank: Callable[[str], Optional[int]]) -> Optional[Tuple[int, int, str]]:
-    """(rank, words of it, id) of the last passage that holds some word of a quote that no better one holds."""
+    """(rank, words of it, id) of the last passage with some word of a quote that no better one has."""
     ranked = sorted((found, passage) for passage in passages for found in [rank(passage.id)] if found)
     left = [quote]
     for found, passage in ranked:
@@ -2778,8 +2779,9 @@ def format_trips(report: Tree, names: Sequence[str]) -> List[str]:
             if variant is report["variants"][0]:
                 told += [("", f"Question {question['id']} : {question['text']}"), ("", "")]
             told += [("", variant["id"]), *tell_trip(question, variant["chunking"]), ("", "")]
-    return [line for indent, text in told for line in wrap(
-        text, 80, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False) or [""]][:-1]
+    lines = [wrap(text, 80, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
+             for indent, text in told]
+    return [line for wrapped in lines for line in wrapped or [""]][:-1]
 
 
 def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[Tuple[str, str]]:
@@ -2812,7 +2814,7 @@ def tell_terms(terms: Iterable[Tree], figure: str, form: str) -> str:
 
 
 def tell_place(place: Tree, fact: Tree) -> Iterator[Tuple[str, str]]:
-    """A passage where a lost proof stands: its rank, what it holds of the proof, the terms that it has and lacks."""
+    """A passage where a lost proof stands: its rank, its words from the proof on, its terms."""
     before = max(0, place["words"] + fact["start"] - place["end"]) if fact["start"] > place["start"] else 0
     held = " ".join(place["text"].split()[before:])
     yield "     ", f"{place['passage']}, {rank_in_words(place['rank'])} : « {clip(held, 120)} »"
@@ -2831,7 +2833,9 @@ def tell_needed(needed: Tree) -> str:
         told.append(f"{limit} {further[limit]} et un budget de {counted(further['budget_words'], 'mot')}")
     if told:
         return "il suffirait de : " + ", ou ".join(told)
-    return "à ce découpage, " + ("rien ne suffirait, ni budget ni profondeur" if "deeper" in needed else "on ne sait")
+    if "deeper" in needed:
+        return "à ce découpage, rien ne suffirait, ni budget ni profondeur"
+    return "ce que le moteur a trouvé ne suffirait sous aucun budget"
 
 
 # --- 17. Warnings: what does not stop a run but spoils its reading --------------------------------
@@ -2852,7 +2856,7 @@ def invisible_characters(case, variants):
             for sign, times in found.items():
                 word = len((holder.text.split(sign)[0] + "x").split()) - 1
                 yield (f"{kind} {shown(holder.id)} : {INVISIBLE[sign]} (U+{ord(sign):04X}, {times} fois, "
-                       f"d'abord au mot {word}) ; la recherche y coupe le mot en deux, ôtez ce caractère.")
+                       f"d'abord au mot {word}) ; il ne se voit pas, et une citation qui ne l'a pas n'y est plus : ôtez-le.")
 
 
 # What a reader may take for a heading.
@@ -2906,14 +2910,15 @@ def question_filters(case, variants):
         name = shown(question.id)
         for key, wanted in question.filters.items():
             if not admission.meeting(key, wanted):
-                present = some((shown(value) for kind, value in admission.by_value[key] if kind != "liste"), 12)
+                values = (shown(value) for kind, value in admission.by_value[key] if kind != "liste")
                 mend = " Une liste se compare entière ; pour l'une de ses valeurs, écrivez {\"in\": […]}."
-                yield (f"question {name}, filtre « {key} » : aucun document n'a {plain(wanted)}. Valeurs présentes : "
-                       f"{present}.{mend if isinstance(wanted, list) else ''}")
+                yield (f"question {name}, filtre « {key} » : aucun document n'a {plain(wanted)}. "
+                       f"Valeurs présentes : {some(values, 12)}.{mend if isinstance(wanted, list) else ''}")
         filters = list(question.filters.items())
         for fact in (case.facts[required] for required in question.required_facts):
-            if all(refused_by(filters, owners_of(
-                    case.documents[quote.span.document], passage_of(case.documents, quote.span))) for quote in fact.quotes):
+            owners = [owners_of(case.documents[quote.span.document], passage_of(case.documents, quote.span))
+                      for quote in fact.quotes]
+            if all(refused_by(filters, places) for places in owners):
                 yield f"question {name} : ses filtres écartent le fait {shown(fact.id)}, qu'elle exige."
 
 
@@ -3541,22 +3546,22 @@ def format_citations(citations: Tree) -> str:
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;
---kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a}
+--kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a;color-scheme:light dark}
 @media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;
 --wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
 *{box-sizing:border-box}
-html{color-scheme:light dark}
 body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);
-font:1rem/1.55 Charter,"Bitstream Charter","Sitka Text",Cambria,Georgia,serif;
-font-variant-numeric:tabular-nums lining-nums;overflow-wrap:anywhere}
-h1{font-size:1.9rem;line-height:1.2;margin:0 0 .3rem}
+font:1rem/1.55 Charter,"Sitka Text",Cambria,Georgia,serif;font-variant-numeric:tabular-nums lining-nums;
+overflow-wrap:anywhere}
+h1{line-height:1.2;margin:0}
 h2{font-size:1.35rem;margin:3rem 0 .8rem}
 h3{font-size:1rem;margin:2.2rem 0 .5rem}
 p,ul{margin:.5rem 0}
 a{color:inherit;text-underline-offset:.15em}
-a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid var(--proof);outline-offset:2px}
+:focus-visible{outline:3px solid var(--proof);outline-offset:2px}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
-.soft,dt,th,figcaption{color:var(--soft)}
+.soft,dt,th,figcaption,small,.lab,.off,.row>:first-child{color:var(--soft)}
+figcaption,small,.lab,.row>:first-child,.tag{font-size:.8rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}
 dd{margin:0}
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
@@ -3570,62 +3575,52 @@ th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line)}
 .bar{display:block;height:.35rem;min-width:4rem;border:1px solid var(--soft);margin-top:.2rem}
 .bar i{display:block;height:100%;background:var(--kept)}
 .marks{display:grid;gap:.1rem}
-.m{white-space:nowrap}.m b{display:inline-block;width:1.2em;text-align:center;font-weight:400}
-.lost{color:var(--lost)}
+.m,.tag,.q b{white-space:nowrap}.m b{display:inline-block;width:1.2em;text-align:center;font-weight:400}
+.lost,.tag{color:var(--lost)}
 details{border-top:1px solid var(--line);padding:.5rem 0}
 summary{cursor:pointer}
 figure{margin:.8rem 0}
+figcaption span{display:inline-block;margin-right:1.2rem}
 .row{display:grid;grid-template-columns:12rem 1fr;align-items:end;gap:0 .8rem}
-.lab,.row>:first-child{font-size:.8rem;color:var(--soft)}
 .row>*+*{position:relative;height:2.2rem;
 background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
 .strip .row>*+*::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);
 border-left:3px double var(--lost)}
-i{font-style:normal}
-.row>*+*>*{position:absolute;top:1rem;height:.9rem}
-.kept,.cut,.away{border:1px solid var(--ink)}
+.strip .first>*+*,.strip .away-row>*+*{background:none}
+.strip .away-row>*+*::after{display:none}
+.row i,.row svg{position:absolute;top:1rem;height:.9rem}
+.row svg{top:0;width:100%;height:100%;stroke:var(--ink)}
+.kept,.cut,.away{border:1px solid}
 .kept{background:var(--kept)}
 .cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
 .away{border-style:dashed}
-.row>*+*>.q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
-.q b{white-space:nowrap;position:absolute;top:-1.05rem;left:-1px;font-size:.75rem;line-height:1rem;
-color:var(--proof)}
-.row>*+*>.tag{top:0;height:auto;padding:0 .35rem;font-size:.8rem;color:var(--lost);white-space:nowrap}
-.row>*+*>.tag.before{transform:translateX(-100%)}
-.strip>.first>*+*,.strip>.away-row>*+*{background-image:none}
-.strip>.away-row>*+*::after{display:none}
-.row>*+* svg{top:0;left:0;width:100%;height:100%;stroke:var(--ink)}
-.row>*+*>.p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
-.row>*+*>.o{min-width:3px;background:var(--proof)}
-.bar i,.kept,.cut,.p,.o{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
-figcaption{font-size:.8rem}figcaption span{display:inline-block;margin-right:1.2rem}
-.m small{color:var(--soft);font-size:.75rem}
+.row .q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
+.q b{position:absolute;top:-1.05rem;left:-1px;font:bold .75rem/1rem sans-serif;color:var(--proof)}
+.row .tag{top:0;height:auto;padding:0 .35rem;font-style:normal}
+.before{transform:translateX(-100%)}
+.row .p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
+.o{min-width:3px;background:var(--proof)}
+.bar i,.row i{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 [id]{scroll-margin-top:1rem}
 .words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
-.off{color:var(--soft);font-style:italic}
-@media (max-width:40rem){body{padding-top:1rem}.row{grid-template-columns:1fr;margin-top:.3rem}
-dl{grid-template-columns:1fr}dd{margin-bottom:.3rem}th,td{padding-right:.4rem}}
-@media print{body{max-width:none;font-size:.85rem}nav,.skip{display:none}figure,.words{break-inside:avoid}
-h2,h3,summary{break-after:avoid}.words{border:1px solid var(--line)}
+.off{font-style:italic}
+@media (max-width:40rem){.row,dl{grid-template-columns:1fr}}
+@media print{nav,.skip{display:none}figure,.words{break-inside:avoid}h2,h3,summary{break-after:avoid}
 details::details-content{content-visibility:visible;block-size:auto}}
 """
-PAGE = """<!DOCTYPE html>
+HEAD = """<!DOCTYPE html>
 <html lang="fr">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>@TITLE@</title>
+<title>{}</title>
 <link rel="icon" href="data:,">
-<style>@STYLE@</style>
+<style>{}</style>
 </head>
 <body>
 <a class="skip" href="#contenu">Aller au contenu</a>
-@BODY@
-</body>
-</html>
 """
-SCROLLED = 'section class="scroll" tabindex="0" aria-label="{}"'  # by keyboard too
 COVERED = ("●", "couverte")
 SIGNS = {
     "filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"),
@@ -3642,9 +3637,9 @@ COLUMNS = (  # of the variants: label, what is shown, a figure of the summary, w
     ("faits couverts", "{}/{}", "facts_covered", "facts_required"),
     ("mots envoyés", "{}", "words_sent", None), ("mots redondants", "{}", "redundant_words", "words_sent"),
 )
-DETAILED_QUESTIONS = 50  # beyond, only those that lost a proof are detailed
+DETAILED_QUESTIONS = 50  # beyond, the page is brief: only the questions that lost a proof are detailed
 SHOWN_WORDS = 200        # of what the budget cut from a passage
-AROUND_WORDS = 15        # on each side of a quote, on a long page
+AROUND_WORDS = 15        # on each side of a quote, on a brief page
 DRAWN_QUOTES = 40        # one a line; beyond, all on one
 TOLD_LIMITS = 20         # of the passages of a document
 
@@ -3652,13 +3647,12 @@ TOLD_LIMITS = 20         # of the passages of a document
 def escape(text: Any) -> str:
     """The one way from a value to the page."""
     from html import escape as escape_html
-    return escape_html(str(text), quote=True)
+    return escape_html(str(text))
 
 
-def fr(text: str, *values: Any) -> str:
-    """Our own French with its values, escaped, with its non-breaking spaces."""
-    sentence = escape(text.format(*values) if values else text)
-    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", sentence))
+def fr(sentence: str) -> str:
+    """Our own French, escaped, with its non-breaking spaces."""
+    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", escape(sentence)))
 
 
 def tag(opening: str, *inside: str) -> str:
@@ -3689,74 +3683,72 @@ def table(labels: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") 
     yield "</tbody></table>"
 
 
-def draw_page(report: dict) -> Iterator[str]:
+def scrolled(label: str) -> str:
+    """The opening of what is wider than a narrow screen, which the keyboard must reach."""
+    return f'section class="scroll" tabindex="0" aria-label="{label}"'
+
+
+def draw_page(report: Tree) -> Iterator[str]:
     """The pieces of the page of a report, of a case or of citations."""
-    if "case" in report:
-        title, body = report["case"]["title"] or report["case"]["file"], draw_report
-    else:
-        title, body = report["citations"]["file"], draw_citations
-    head, tail = PAGE.split("@BODY@")
-    yield head.replace("@STYLE@", STYLE).replace("@TITLE@", escape("Atelier – " + title))
-    yield from body(report, title)
-    yield tail
+    of_case = "case" in report
+    title = report["case"]["title"] or report["case"]["file"] if of_case else report["citations"]["file"]
+    yield HEAD.format(escape("Atelier – " + title), STYLE)
+    yield from (draw_report if of_case else draw_citations)(report, title)
+    yield "</main></body>\n</html>\n"
 
 
-def draw_header(title: str, sentence: str, figures: dict) -> str:
+def draw_header(title: str, sentence: str, figures: Tree) -> str:
     """The top of a page: its title, a sentence of markup, {label: figure}."""
     pairs = [tag("dt", label) + tag("dd", escape(figure)) for label, figure in figures.items()]
     return tag("header", tag("h1", escape(title)), sentence, tag("dl", *pairs))
 
 
-def draw_report(report: dict, title: str) -> Iterator[str]:
+def draw_report(report: Tree, title: str) -> Iterator[str]:
     """The page of a case, in order: the case, variants, matrix, strips with their words, documents."""
     case, settings, variants = report["case"], report["settings"], report["variants"]
-    questions = variants[0]["questions"]
-    yield draw_header(title, tag("p", fr(
-        "{}, {}, {} dont {} avec réponse, {}", counted(case["words"], "mot"),
-        counted(len(case["documents"]), "document"), counted(len(questions), "question"),
-        case["answerable_questions"], counted(case["facts"], "fait"))), {
-            "Cas": case["file"], "Empreinte": case["sha256"], "Atelier": report["atelier"],
-            "Filtres": ", ".join("{} = {}".format(*pair) for pair in settings["filters"].items()) or "aucun",
-            "Réglages": f"top_k {settings['top_k']}, budget {counted(settings['budget_words'], 'mot')}"})
+    count = len(variants[0]["questions"])
+    yield draw_header(title, tag("p", fr(describe_size({**case, "questions": count}))), {
+        "Cas": case["file"], "Empreinte": case["sha256"], "Atelier": report["atelier"],
+        "Filtres": ", ".join(f"{key} = {wanted}" for key, wanted in settings["filters"].items()) or "aucun",
+        "Réglages": f"top_k {settings['top_k']}, budget {counted(settings['budget_words'], 'mot')}"})
     links = [tag("li", f'<a href="#{name.lower()}">{name}</a>')
              for name in ("Variantes", "Matrice", "Trajets", "Documents")]
     yield tag('nav aria-label="Sommaire"', tag("ul", *links)) + '<main id="contenu">'
     yield draw_variants(report)
-    brief = len(questions) > DETAILED_QUESTIONS
-    detailed = [number for number in range(len(questions)) if not brief or any(
+    brief = count > DETAILED_QUESTIONS
+    detailed = [number for number in range(count) if not brief or any(
         fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
-    yield f"<section id=\"matrice\"><h2>La matrice</h2><{SCROLLED.format('Questions et variantes')}>"
+    yield f"<section id=\"matrice\"><h2>La matrice</h2><{scrolled('Questions et variantes')}>"
     labels = ["question"] + [variant["id"] for variant in variants]
     yield from table(labels, draw_matrix(variants, set(detailed)))
     yield "</section></section>"
     yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
-    yield "</main>"
 
 
-def draw_variants(report: dict) -> str:
+def draw_variants(report: Tree) -> str:
     """The warnings, then a line for each variant, with bars."""
     rows = []
     for variant in report["variants"]:
-        summary = variant["summary"]
-        rows.append([variant["id"]])
-        for _, text, name, total in COLUMNS:
+        summary, cells = variant["summary"], []
+        for _, form, name, total in COLUMNS:
             part, whole = summary[name], summary.get(total)
-            known = part is not None and (whole != 0 or text == "{}")
-            rows[-1].append(tag('td class="n"', escape(text.format(part, whole)) if known else "–",
-                                bar(part, whole) if whole else ""))
+            known = part is not None and (whole != 0 or form == "{}")
+            cells.append(tag('td class="n"', escape(form.format(part, whole)) if known else "–",
+                             bar(part, whole) if whole else ""))
+        rows.append([variant["id"], *cells])
     labels = ["variante"] + [label for label, *_ in COLUMNS]
     return tag('section id="variantes"', "<h2>Les variantes</h2>",
                bullets("Attention : " + warning for warning in report["warnings"]),
-               tag(SCROLLED.format("Tableau des variantes"), *table(labels, rows, ' class="n"')))
+               tag(scrolled("Tableau des variantes"), *table(labels, rows, ' class="n"')))
 
 
-def sign_of(fact: dict) -> Tuple[str, str]:
-    """The (shape, word) of a fact's state."""
+def sign_of(fact: Tree) -> Tuple[str, str]:
+    """The (shape, word) of its state."""
     return SIGNS[fact["loss"]["stage"]] if fact["loss"] else COVERED
 
 
-def draw_matrix(variants: list, linked: Iterable[int]) -> Iterator[List[str]]:
+def draw_matrix(variants: list, linked: Set[int]) -> Iterator[List[str]]:
     """Questions by variants: a mark for each fact, a shape and a word, linked to its detail."""
     for number, question in enumerate(variants[0]["questions"]):
         cells = []
@@ -3768,23 +3760,22 @@ def draw_matrix(variants: list, linked: Iterable[int]) -> Iterator[List[str]]:
         yield [question["id"], *cells]
 
 
-def draw_mark(fact: dict, link: str) -> str:
+def draw_mark(fact: Tree, link: str) -> str:
     """A fact in the matrix; link is its attribute, if any."""
     shape, word = sign_of(fact)
-    opening = f"{'a' if link else 'span'} class=\"m{' lost' if fact['loss'] else ''}\"{link}"
-    return tag(opening, tag('b aria-hidden="true"', shape), word, " ", tag("small", bdi(fact["id"])))
+    return tag(f"{'a' if link else 'span'} class=\"m{' lost' if fact['loss'] else ''}\"{link}",
+               tag('b aria-hidden="true"', shape), word, " ", tag("small", bdi(fact["id"])))
 
 
 def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) -> Iterator[str]:
     """The questions that are detailed, by their numbers; brief: advice is given once."""
-    yield '<section id="trajets"><h2>Le trajet de chaque preuve</h2>'
-    yield tag("p", fr(
+    yield '<section id="trajets"><h2>Le trajet de chaque preuve</h2>' + tag("p", fr(
         "Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le "
         "budget. Plein : envoyé ; hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres "
         "lettrés sont les preuves exigées. Les mots d'un document se comptent à partir de 0."))
     left = len(variants[0]["questions"]) - len(detailed)
     if left:
-        yield tag("p", fr("{} sans preuve perdue : dans la matrice seulement.", counted(left, "question")))
+        yield tag("p", fr(f"{counted(left, 'question')} sans preuve perdue : dans la matrice seulement."))
     if brief:
         lost = {name for variant in variants for name in variant["summary"]["losses"]}
         yield bullets(f"Une preuve {stage.label} : {stage.advice}"
@@ -3807,28 +3798,29 @@ def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
         if brief and not lost:
             folds.append(tag("p " + place, name, state))
             continue
-        away = [(fact, *stand) for fact in facts for stand in places_away(variant, fact, hits)]
-        strip = draw_strip(hits, away, facts, budget, brief) if hits or away else tag(
-            "p", fr(NOTHING_FOUND[question["no_hits"]]))
+        strip = draw_strip(hits, facts, budget, brief) or tag("p", fr(NOTHING_FOUND[question["no_hits"]]))
         folds.append(tag("details open" if lost and not brief else "details",
                          tag("summary", name, tag('span class="lost"' if lost else "span", state)),
                          tag("div " + place, strip, *draw_words(hits, facts, brief))))
-    return tag(f'article aria-labelledby="q{number}"',
-               tag(f'h3 id="q{number}"', escape(asked["text"])),
+    return tag(f'article aria-labelledby="q{number}"', tag(f'h3 id="q{number}"', escape(asked["text"])),
                tag('p class="soft"', escape(asked["id"])), *folds)
 
 
 def lettered(facts: list) -> list:
-    """The facts of a question, with a letter each: A, B, C…"""
+    """The facts of a question, with a letter each: A, B, C…, then 27, 28…"""
     return [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
             for number, fact in enumerate(facts)]
 
 
 def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
     """A box from word start to word end of a track that is scale words long."""
-    left, width = (round(100 * words / scale, 1) or 0 for words in (start, end - start))
-    style = "left:{:g}%;width:{:g}%" if end > start else "left:{:g}%"
-    return f'<i class="{kind}" style="{style.format(left, width)}">{inside}</i>'
+    style = f"left:{round(100 * start / scale, 1):g}%"
+    style += f";width:{round(100 * (end - start) / scale, 1):g}%" if end > start else ""
+    return f'<i class="{kind}" style="{style}">{inside}</i>'
+
+
+def boxes(kind: str, quotes: list, total: int) -> str:
+    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
 
 
 def track(label: str, drawn: str, told: str, kind: str = "") -> str:
@@ -3837,7 +3829,7 @@ def track(label: str, drawn: str, told: str, kind: str = "") -> str:
                tag(f'span role="img" aria-label="{fr(told)}"', drawn))
 
 
-def shown_hits(variant: dict, question: dict) -> list:
+def shown_hits(variant: Tree, question: Tree) -> list:
     """The hits; of another engine, what it sent, then what it found and left."""
     hits = question["hits_before_budget"] or []
     if variant["chunking"] is not None:
@@ -3849,7 +3841,7 @@ def shown_hits(variant: dict, question: dict) -> list:
     return sent + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in names]
 
 
-def places_in(hit: dict, facts: list) -> List[tuple]:
+def places_in(hit: Tree, facts: list) -> List[tuple]:
     """(letter, start, end) of the quotes in a passage, in its own words, those put before it counted."""
     places, lead = [], hit["lead_words"] - hit["start"]
     for fact in facts:
@@ -3859,35 +3851,28 @@ def places_in(hit: dict, facts: list) -> List[tuple]:
     return places
 
 
-def places_away(variant: dict, fact: dict, hits: list) -> Iterator[tuple]:
-    """(label, start, end) of the passages, not among the hits, where a lost proof really stands."""
-    loss, found = fact["loss"] or {}, {hit["passage"] for hit in hits}
-    for piece in loss.get("pieces", [loss] if "passage" in loss else []):
-        name, rank = piece["passage"], piece.get("rank")
-        document, _, number = name.rpartition("#")
-        if name not in found and variant["passages"] and number.isdigit():
-            start, end = variant["passages"][document][int(number) - 1]
-            rank = f"rang {rank}" if rank else "sans rang"
-            yield f"{rank} · {name} · {counted(end - start, 'mot')}", start, end
+def draw_strip(hits: list, facts: list, budget: int, brief: bool) -> str:
+    """The hits to scale, the budget, and, not among them, the passages where a lost proof really stands.
 
-
-def draw_strip(hits: list, away: list, facts: list, budget: int, brief: bool) -> str:
-    """The hits to scale, the budget, the passages away; brief: those without proof share a line."""
-    scale = max([budget, sum(hit["words"] for hit in hits)] + [end - start for *_, start, end in away])
+    Empty when there are none; brief: hits without proof share a line.
+    """
+    found = {hit["passage"] for hit in hits}
+    away = [(fact, place) for fact in facts if fact["loss"]
+            for place in fact["loss"].get("places", ()) if place["passage"] not in found]
+    if not hits and not away:
+        return ""
+    scale = max(budget, sum(hit["words"] for hit in hits),
+                *(place["end"] - place["start"] for _, place in away))
     limit = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale,
-                fr("budget : {}", counted(budget, "mot")))
+                fr(f"budget : {counted(budget, 'mot')}"))
     tracks, before, group = [tag('div class="row first"', "<span></span>", tag("span", limit))], 0, []
     for hit, after in zip(hits, [*hits[1:], None]):
         group.append(hit)
         if not brief or after is None or places_in(hit, facts) or places_in(after, facts):
             tracks.append(draw_passages(group, before, scale, facts))
             before, group = before + sum(hit["words"] for hit in group), []
-    for fact, label, start, end in away:
-        first, last = max(start, fact["start"]), min(end, fact["end"])
-        quote = box("q", first - start, last - start, scale, tag("b", fact["letter"]))
-        tracks.append(track(label, box("away", 0, end - start, scale) + quote,
-                            f"{fact['letter']}, mots {first} à {last - 1}", " away-row"))
-    legend = [tag("span", fr("{} : {}, {}", fact["letter"], fact["id"], sign_of(fact)[1])) for fact in facts]
+    tracks += [draw_away(fact, place, scale) for fact, place in away]
+    legend = [tag("span", fr(f"{fact['letter']} : {fact['id']}, {sign_of(fact)[1]}")) for fact in facts]
     strip = f'div class="strip" style="--budget:{round(100 * budget / scale, 1):g}%"'
     return tag("figure", tag(strip, *tracks), tag("figcaption", " ".join(legend)))
 
@@ -3906,15 +3891,25 @@ def draw_passages(group: list, before: int, scale: int, facts: list) -> str:
     return track(f"{hit['rank']} {name} · {counted(words, 'mot')}", drawn, told)
 
 
+def draw_away(fact: Tree, place: Tree, scale: int) -> str:
+    """The line of a passage that was not found, and of the lost proof that it holds, at least in part."""
+    start, words, letter = place["start"], place["end"] - place["start"], fact["letter"]
+    first, last = max(start, fact["start"]), min(place["end"], fact["end"])
+    quote = box("q", first - start, last - start, scale, tag("b", letter))
+    return track(f"{rank_in_words(place['rank'])} · {place['passage']} · {counted(words, 'mot')}",
+                 box("away", 0, words, scale) + quote, f"{letter}, mots {first} à {last - 1}", " away-row")
+
+
 def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
     """What was sent (brief: around the quotes), then each loss in a sentence, and what to try."""
     room = SHOWN_WORDS
     for hit in hits:
-        places = [(start, end) for _, start, end in places_in(hit, facts)]
+        places = [place for _, *place in places_in(hit, facts)]
         shown_words = min(hit["words"], hit["kept_words"] + room)
         room -= shown_words - hit["kept_words"]
-        around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
-        around = around if brief else [(0, shown_words)]
+        around = [(0, shown_words)]
+        if brief:
+            around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
         around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
         if around:
             label = tag('span class="lab"', bdi(f"{hit['rank']} · {hit['passage']}"))
@@ -3922,12 +3917,12 @@ def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
     for fact in facts:
         if fact["loss"]:
             stage = STAGE[fact["loss"]["stage"]]
-            sentence = fr("{} : {} ({}).", fact["id"], stage.label, detail_of(fact["loss"]))
+            sentence = fr(f"{fact['id']} : {stage.label} ({detail_of(fact['loss'])}).")
             yield tag("p", tag('span class="lost"', sentence), " «\u00a0", bdi(fact["quote"]), "\u00a0»",
                       "" if brief else "<br>" + fr(stage.advice))
 
 
-def mark_words(hit: dict, places: List[tuple], around: List[tuple]) -> str:
+def mark_words(hit: Tree, places: list, around: list) -> str:
     """The words around some places, quotes marked, the budget's cut greyed; others are counted."""
     def within(pairs):
         return any(first <= start < last for first, last in pairs)
@@ -3948,17 +3943,16 @@ def mark_words(hit: dict, places: List[tuple], around: List[tuple]) -> str:
 
 def left_out(words: int) -> str:
     """`… 191 mots …`, in the place of words that are not shown."""
-    return " {} ".format(tag('span class="off"', fr("… {} …", counted(words, "mot"))))
+    return " " + tag('span class="off"', fr(f"… {counted(words, 'mot')} …")) + " "
 
 
 def draw_documents(documents: list, variants: list) -> Iterator[str]:
     """Each document as a line of its words: the limits of each variant above, quotes below."""
-    yield '<section id="documents"><h2>Les documents</h2>'
-    yield tag("p", fr(
+    yield '<section id="documents"><h2>Les documents</h2>' + tag("p", fr(
         "Chaque ligne est le document entier, à l'échelle de ses mots. Les traits sont les limites des "
         "passages, les cadres les preuves ; celles qu'une limite coupe sont soulignées sur la ligne de la "
         "variante."))
-    quotes: Dict[str, set] = {document["id"]: set() for document in documents}
+    quotes = {document["id"]: set() for document in documents}
     for question in variants[0]["questions"]:
         for fact in question["facts"]:
             for quote in fact.get("alternatives", [fact]):
@@ -3968,7 +3962,7 @@ def draw_documents(documents: list, variants: list) -> Iterator[str]:
     yield "</section>"
 
 
-def draw_document(document: dict, quotes: List[tuple], variants: list) -> str:
+def draw_document(document: Tree, quotes: List[tuple], variants: list) -> str:
     """One document: quotes are (start, end, fact id)."""
     name, total, proofs = document["id"], document["words"], counted(len(quotes), "preuve")
     tracks, broken = [], {}
@@ -3977,24 +3971,19 @@ def draw_document(document: dict, quotes: List[tuple], variants: list) -> str:
             limits, split = cut_quotes(variant["passages"][name], quotes)
             for _, _, fact, where in split:
                 broken.setdefault((fact, where), []).append(variant["id"])
-            told = "{}, limites aux mots {}".format(
-                counted(len(limits) - 1, "passage"), ", ".join(map(str, limits[:TOLD_LIMITS])))
+            places = some(map(str, limits), TOLD_LIMITS)
             tracks.append(track(variant["id"], draw_limits(limits, total) + boxes("p", split, total),
-                                told + (", …" if len(limits) > TOLD_LIMITS else "")))
+                                f"{counted(len(limits) - 1, 'passage')}, limites aux mots {places}"))
     if len(quotes) > DRAWN_QUOTES:
         tracks.append(track("les preuves", boxes("o", quotes, total), proofs))
     else:
         tracks += [track(f"{fact} · {start}–{end - 1}", box("q", start, end, total),
                          f"mots {start} à {end - 1}") for start, end, fact in quotes]
-    sentences = ["{} : {} par {}.".format(*pair, ", ".join(names)) for pair, names in broken.items()]
+    sentences = [f"{fact} : {where} par {', '.join(names)}." for (fact, where), names in broken.items()]
     if len(sentences) > DRAWN_QUOTES:
         sentences[DRAWN_QUOTES:] = [f"et {counted(len(sentences) - DRAWN_QUOTES, 'autre')}."]
-    return tag("h3", bdi(name)) + tag('p class="soft"', fr("{}, {}", counted(total, "mot"), proofs)) + tag(
-        "figure", *tracks) + bullets(sentences)
-
-
-def boxes(kind: str, quotes: List[tuple], total: int) -> str:
-    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
+    return "".join([tag("h3", bdi(name)), tag('p class="soft"', fr(f"{counted(total, 'mot')}, {proofs}")),
+                    tag("figure", *tracks), bullets(sentences)])
 
 
 def cut_quotes(passages: list, quotes: List[tuple]) -> Tuple[List[int], List[tuple]]:
@@ -4002,9 +3991,9 @@ def cut_quotes(passages: list, quotes: List[tuple]) -> Tuple[List[int], List[tup
     limits = sorted({limit for pair in passages for limit in pair})
     starts, split = [start for start, _ in passages], []
     for start, end, name in quotes:
-        inside = limits[bisect_right(limits, start):bisect_left(limits, end)]
         before = bisect_right(starts, start)  # of those that start in time, the last one goes furthest
         if not before or passages[before - 1][1] < end:
+            inside = limits[bisect_right(limits, start):bisect_left(limits, end)]
             split.append((start, end, name, f"coupée au mot {inside[0]}" if inside else
                           "laissée de côté, ou coupée dans un mot,"))
     return limits, split
@@ -4017,27 +4006,26 @@ def draw_limits(limits: Iterable[int], total: int) -> str:
                f'<path d="{strokes}" fill="none" vector-effect="non-scaling-stroke"/>')
 
 
-def draw_citations(report: dict, title: str) -> Iterator[str]:
+def draw_citations(report: Tree, title: str) -> Iterator[str]:
     """Three fractions as bars, then the claims by verdict, each citation with its status."""
     citations = report["citations"]
     yield draw_header(title, "", {"Empreinte": citations["sha256"], "Atelier": report["atelier"]})
-    yield '<main id="contenu"><section><h2>Trois fractions</h2><table><tbody>'
+    rows = []
     for name, label in FRACTIONS:
-        figure = citations[name]
-        yield tag("tr", tag('th scope="row"', fr(label)), tag(
-            'td class="n"', escape(figure["fraction"]), bar(figure["numerator"], figure["denominator"])))
-    yield "</tbody></table></section>"
+        bars = bar(citations[name]["numerator"], citations[name]["denominator"])
+        rows.append([label, tag('td class="n"', escape(citations[name]["fraction"]), bars)])
+    yield '<main id="contenu">'
+    yield tag("section", "<h2>Trois fractions</h2>", *table(("part", "compte"), rows, ' class="n"'))
     for verdict, label in CLAIMS.items():
         rows = [draw_claim(claim) for claim in citations["claims"] if claim["verdict"] == verdict]
-        yield tag("section", tag("h2", fr("{} : {}", label, len(rows))),
+        yield tag("section", tag("h2", fr(f"{label} : {len(rows)}")),
                   *table(("affirmation", "citations"), rows) if rows else "")
-    yield "</main>"
 
 
-def draw_claim(claim: dict) -> List[str]:
+def draw_claim(claim: Tree) -> List[str]:
     """Its line of the table."""
-    told = [fr("{} : {}, {}{}", cited["passage"], STATUSES[cited["status"]], RELATIONS[cited["relation"]],
-               ", répétée" if cited["duplicate"] else "") for cited in claim["citations"]]
+    told = [fr(f"{cited['passage']} : {STATUSES[cited['status']]}, {RELATIONS[cited['relation']]}"
+               + ", répétée" * cited["duplicate"]) for cited in claim["citations"]]
     return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
 
 
@@ -4053,20 +4041,20 @@ GUARD_CASE = {
 }
 
 
-def read_guard_case(**added: List[dict]) -> Case:
+def read_guard_case(added: Tree = {}) -> Case:
     """The case of the guards, with more documents, facts or questions."""
     case = {name: members + added.get(name, []) for name, members in GUARD_CASE.items()}
     return read_case(json.dumps(case).encode("utf-8"), "", lambda path: b"")
 
 
-def verdicts(document: str, *sent: Tuple[int, int]) -> List[Any]:
+def verdicts(document: str, *sent: Tuple[int, int]) -> list:
     """[rule covered, exception covered, complete] when these words of a document are sent."""
     case, spans = read_guard_case(), [Span(document, *words) for words in sent]
     covered = [not missing_spans(fact.quotes[0].span, spans) for fact in case.facts.values()]
     return covered + [is_complete(case.questions[0], covered)]
 
 
-def outcome_of(attempt: Callable[..., Any], *given: Any) -> Any:
+def outcome_of(attempt: Callable, *given: Any) -> Any:
     """What an attempt gives, or the sentences with which it is refused."""
     try:
         return attempt(*given)
@@ -4074,39 +4062,36 @@ def outcome_of(attempt: Callable[..., Any], *given: Any) -> Any:
         return error.sentences
 
 
-GUARDS = (  # the sentence to defend, what is tried, what must come, worked by hand
-    ("deux documents de même identifiant sont refusés",
-     lambda: read_guard_case(documents=[{"id": "b", "text": "Autre."}]),
+GUARDS = (  # the sentence to defend, what is tried (or added to the case), what must come, worked by hand
+    ("deux documents de même identifiant sont refusés", {"documents": [{"id": "b", "text": "Autre."}]},
      ["documents[2] (b).id : identifiant « b » déjà pris par documents[1] (b).id ; donnez-en un autre."]),
     ("deux faits de même identifiant sont refusés",
-     lambda: read_guard_case(facts=[{"id": "regle", "document": "b", "quote": "140 euros"}]),
+     {"facts": [{"id": "regle", "document": "b", "quote": "140 euros"}]},
      ["facts[2] (regle).id : identifiant « regle » déjà pris par facts[0] (regle).id ; donnez-en un autre."]),
     ("deux questions de même identifiant sont refusées",
-     lambda: read_guard_case(questions=[{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]),
+     {"questions": [{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]},
      ["questions[1] (q).id : identifiant « q » déjà pris par questions[0] (q).id ; donnez-en un autre."]),
     ("un fait sur un document inconnu est refusé",
-     lambda: read_guard_case(facts=[{"id": "c", "document": "z", "quote": "140 euros"}]),
+     {"facts": [{"id": "c", "document": "z", "quote": "140 euros"}]},
      ["facts[2] (c).document : document « z » inconnu. Possibles : a, b."]),
     ("une question sur un fait inconnu est refusée",
-     lambda: read_guard_case(questions=[{"id": "r", "text": "Combien ?", "required_facts": ["regles"]}]),
+     {"questions": [{"id": "r", "text": "Combien ?", "required_facts": ["regles"]}]},
      ["questions[1] (r).required_facts[0] : fait « regles » inconnu. Vouliez-vous dire « regle » ?"]),
     ("une citation absente de son document est refusée",
-     lambda: read_guard_case(facts=[{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]),
-     ["facts[2] (c).quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche (mot 1) : "
-      "« plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». Recopiez le texte."]),
-    ("une question incohérente avec ses faits est refusée",
-     lambda: read_guard_case(questions=[
+     {"facts": [{"id": "c", "document": "b", "quote": "plafond est de 150 euros"}]},
+     ["facts[2] (c).quote : « plafond est de 150 euros » n'est pas dans « b ». Texte le plus proche "
+      "(mot 1) : « plafond est de 140 euros. » ; ce qui diffère : « 150 » y est écrit « 140 ». "
+      "Recopiez le texte."]),
+    ("une question incohérente avec ses faits est refusée", {"questions": [
          {"id": "r", "text": "Combien ?", "required_facts": []},
-         {"id": "s", "text": "Où ?", "answerable": False, "required_facts": ["regle"]}]),
+         {"id": "s", "text": "Où ?", "answerable": False, "required_facts": ["regle"]}]},
      ["questions[1] (r) : question sans fait exigé ; listez-les dans « required_facts », "
       'ou écrivez "answerable": false.',
       "questions[2] (s) : question déclarée sans réponse, mais qui exige des faits ; "
       "ôtez les faits ou « answerable »."]),
-    ("un document vide est refusé",
-     lambda: read_guard_case(documents=[{"id": "c", "text": " \n"}]),
+    ("un document vide est refusé", {"documents": [{"id": "c", "text": " \n"}]},
      ["documents[2] (c).text : attendu : un texte non vide, entre guillemets ; trouvé : un texte vide."]),
-    ("la règle sans son exception ne suffit pas",
-     lambda: verdicts("a", (0, 6)), [True, False, False]),
+    ("la règle sans son exception ne suffit pas", lambda: verdicts("a", (0, 6)), [True, False, False]),
     ("une citation à laquelle il manque un mot n'est pas couverte",
      lambda: verdicts("a", (0, 5))[:2] + verdicts("a", (1, 6), (10, 14))[:2], [False, False, True, False]),
     ("les mêmes mots dans un autre document ne prouvent rien",
@@ -4128,15 +4113,15 @@ def run_guards() -> Tuple[List[str], int]:
     lines, failures = [], 0
     for number, (sentence, attempt, expected) in enumerate(GUARDS, 1):
         try:
-            obtained = outcome_of(attempt)
+            obtained = outcome_of(attempt) if callable(attempt) else outcome_of(read_guard_case, attempt)
         except Exception as error:  # a guard must be able to say that the code it watches is broken
             obtained = repr(error)
         lines.append(f"{'ok   ' if obtained == expected else 'échec'} {number:>2} {sentence}")
         if obtained != expected:
             failures += 1
             lines += [f"         obtenu  : {obtained}", f"         attendu : {expected}"]
-    lines.append("{}, {}, {}".format(*map(counted, (len(GUARDS), len(GUARDS) - failures, failures),
-                                          ("contrôle", "réussi", "échoué"))))
+    lines.append(f"{counted(len(GUARDS), 'contrôle')}, {counted(len(GUARDS) - failures, 'réussi')}, "
+                 f"{counted(failures, 'échoué')}")
     return lines, failures + (not GUARDS)
 
 
@@ -4148,92 +4133,85 @@ OPTIONS = {  # what each takes (None: nothing), help
     "--html": ("FICHIER", "dessine aussi la page"),
     "--from": ("RAPPORT", "avec --html : dessine un rapport déjà écrit"),
     "--export": ("FICHIER", "écrit les passages de chaque variante, en JSON par ligne"),
-    "--question": ("ID", "montre tout le trajet de cette question, au lieu de la liste des pertes (répétable)"),
+    "--question": ("ID", "montre tout le trajet de cette question, au lieu de la liste des pertes "
+                         "(répétable)"),
     "--contexts": ("FICHIER", "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
-    "--require": ("ID", "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet (répétable)"),
+    "--require": ("ID", "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet "
+                        "(répétable)"),
     "--baseline": ("RAPPORT", "compare à un rapport antérieur"),
     "--citations": ("FICHIER", "juge les citations d'un registre ; sans cas"),
     "--self-test": (None, "exécute les treize contrôles de l'évaluateur"),
     "--version": (None, "affiche la version"),
-    "--help": (None, "affiche cette aide (ou -h)"),
+    "--help": (None, "affiche cette aide"),
 }
 REPEATABLE = ("--question", "--contexts", "--require")
-HELP = """\
-usage : atelier.py [options]
-
-Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et
-au budget de mots et, sinon, à quelle étape il s'est perdu.
-
-options :
-{}
-
-Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais
-cas, FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue
-(--require) ; 130 interrompu.
-"""
 
 
-def format_help() -> str:
-    """At most 79 columns wide."""
-    from textwrap import fill
-    return HELP.format("\n".join(
-        fill(f"  {name + ' ' + (taken or ''):<20}{told}", 79, subsequent_indent=" " * 22, break_on_hyphens=False)
-        for name, (taken, told) in OPTIONS.items()))
+class FrenchFormatter(argparse.HelpFormatter):
+    def __init__(self, prog: str):
+        super().__init__(prog, max_help_position=20, width=79)  # a width given spares a costly import
+
+    def add_usage(self, usage, actions, groups, prefix=None):
+        super().add_usage(usage, actions, groups, "usage : ")
 
 
-def split_arguments(argv: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """(option, value) of each, in order; True for an option that takes nothing."""
-    left = list(argv)
-    while left:
-        argument = left.pop(0)
-        name, equals, value = ("--help" if argument == "-h" else argument).partition("=")
-        if name not in OPTIONS:
-            raise AtelierError(explain_argument(argument, argv))
-        takes = OPTIONS[name][0]
-        if equals and not takes:
-            raise AtelierError(f"L'option {name} n'attend pas de valeur. Voyez --help.")
-        if takes and not equals:
-            if not left or left[0].startswith("-") and left[0] != "-":
-                raise AtelierError(f"L'option {name} attend une valeur. Voyez --help.")
-            value = left.pop(0)
-        yield name, value if takes else True
+class FrenchParser(argparse.ArgumentParser):
+    def error(self, message: str):
+        """argparse knows two faults of these options; unknown ones are told by parse_arguments."""
+        option = re.search("--[a-z-]+", message)
+        problem = "n'attend pas de valeur." if "explicit argument" in message else "attend une valeur."
+        raise AtelierError(f"L'option {option.group() if option else ''} {problem} Voyez --help.")
 
 
-def explain_argument(argument: str, argv: Sequence[str]) -> str:
-    """What is wrong with an argument that is no option: perhaps a case without `--case`."""
-    if argument.startswith("-") or any(given.startswith("--case") for given in argv):
-        return f"L'option {shown(argument)} est inconnue. {suggestion(argument, OPTIONS)}"
-    name = f'"{argument}"' if " " in argument else argument
-    return f"{shown(argument)} : l'option manque ; pour diagnostiquer ce cas, écrivez --case {name}."
+def make_parser() -> FrenchParser:
+    parser = FrenchParser(
+        prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
+        description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au "
+                    "budget de mots et, sinon, à quelle étape il s'est perdu.",
+        epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, "
+               "FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; "
+               "130 interrompu.")
+    group = parser.add_argument_group("options ")
+    for name, (taken, told) in OPTIONS.items():
+        kind = {"action": "append", "metavar": taken} if taken else {"action": "store_true"}
+        group.add_argument(*(["-h"] if name == "--help" else []), name, help=told, **kind)
+    return parser
 
 
 def parse_arguments(argv: Sequence[str]) -> dict:
     """{option: value} of those given: a text, a list when it may be repeated, or True."""
-    options = {}
-    for name, value in split_arguments(argv):
-        if name in REPEATABLE:
-            value = [*options.get(name, []), value]
-        elif name in options:
-            raise AtelierError(f"L'option {name} est donnée deux fois ; gardez-en une.")
-        options[name] = value
+    parsed, unknown = make_parser().parse_known_args(argv)
+    options = {"--" + name.replace("_", "-"): value for name, value in vars(parsed).items() if value}
+    for argument in unknown:
+        if "--case" not in options and not argument.startswith("-"):
+            name = f'"{argument}"' if " " in argument else argument
+            raise AtelierError(f"{shown(argument)} : l'option manque ; "
+                               f"pour diagnostiquer ce cas, écrivez --case {name}.")
+        raise AtelierError(f"L'option {shown(argument)} est inconnue. {suggestion(argument, OPTIONS)}")
+    for name, values in options.items():
+        if "" in (values if isinstance(values, list) else ()) and OPTIONS[name][0] != "ID":
+            raise AtelierError(f"{name} : chemin vide ; donnez un nom de fichier.")
+        if isinstance(values, list) and name not in REPEATABLE:
+            if len(values) > 1:
+                raise AtelierError(f"L'option {name} est donnée deux fois ; gardez-en une.")
+            options[name] = values[0]
     used = options.keys()
     if "--self-test" in used and len(used) > 1:
         raise AtelierError("--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier.")
     if "--citations" in used and not used <= {"--citations", "--output", "--html"}:
-        raise AtelierError("--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
+        raise AtelierError(
+            "--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
     if "--from" in used and used != {"--from", "--html"}:
         raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
 
 
-def read_file(path: str, option: str) -> bytes:
-    return b"".join(read_lines(path, option))
+def read_file(path: str) -> bytes:
+    return b"".join(read_lines(path))
 
 
-def read_lines(path: str, option: str) -> Iterator[bytes]:
+def read_lines(path: str) -> Iterator[bytes]:
     """The lines of a file, one at a time."""
-    if not path:
-        raise AtelierError(f"{option} : chemin vide ; donnez un nom de fichier.")
     try:
         with open(path, "rb") as file:
             yield from file
@@ -4256,14 +4234,10 @@ class Folder:
         if os.path.isabs(name):
             raise AtelierError("chemin absolu ; donnez-le depuis le dossier du fichier qui le nomme.")
         path = os.path.realpath(os.path.join(self.path, name))
-        try:
-            inside = os.path.commonpath([self.path, path]) == self.path
-        except ValueError:  # on Windows, another drive
-            inside = False
-        if not inside:
-            raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         if os.path.exists(path) and not os.path.isfile(path):
             raise AtelierError("ce n'est pas un fichier ordinaire ; donnez un fichier de texte.")
+        if not path.startswith(os.path.join(self.path, "")):
+            raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         self.files.append(path)
         try:
             with open(path, "rb") as file:
@@ -4275,7 +4249,8 @@ class Folder:
 def goes_to(stream: Any, path: str) -> bool:
     """Whether a path names what a standard stream writes to; `-` is standard output."""
     try:
-        return path == "-" and stream is sys.stdout or os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
+        return (stream is sys.stdout if path == "-" else
+                os.path.samestat(os.fstat(stream.fileno()), os.stat(path)))
     except (AttributeError, OSError, ValueError):  # the stream may be absent, closed, or in memory
         return False
 
@@ -4286,56 +4261,48 @@ def is_stream(path: str) -> bool:
             or re.match("/dev/(fd/|std)|/proc/", os.path.abspath(path)) is not None)
 
 
-def same_file(path: str, other: str) -> bool:
-    try:
-        return os.path.samefile(path, other)
-    except OSError:
-        return os.path.realpath(path) == os.path.realpath(other)
-
-
 def check_outputs(options: dict, inputs: Sequence[str]) -> None:
     """Refuse, before any work, outputs that would destroy something or that cannot be written."""
-    earlier = []
-    for option in ("--output", "--html", "--export"):
-        if option in options:
-            path = options[option]
-            problem = find_problem(path, [__file__, *inputs], earlier)
-            if problem:
-                raise AtelierError(f"{path or option} : {problem}")
-            earlier.append(path)
+    paths = [options[option] for option in ("--output", "--html", "--export") if option in options]
+    for number, path in enumerate(paths):
+        problem = find_problem(path, [__file__, *inputs], paths[:number])
+        if problem:
+            raise AtelierError(f"{path} : {problem}")
 
 
 def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str:
     """Why an output is refused, with the mend; empty when it is not."""
-    if not path or "\0" in path:
-        return f"chemin {'invalide' if path else 'vide'} ; donnez un nom de fichier."
-    target = os.path.realpath(path)
+    if "\0" in path:
+        return "chemin invalide ; donnez un nom de fichier."
+    target, printed = os.path.realpath(path), goes_to(sys.stdout, path)
     folder = os.path.dirname(target)
-    if any(same_file(path, other) or goes_to(sys.stdout, path) and goes_to(sys.stdout, other) for other in others):
+    if any(target == os.path.realpath(other) or printed and goes_to(sys.stdout, other) for other in others):
         return "deux sorties ne peuvent avoir le même nom ; changez-en une."
-    if os.path.isfile(target) and any(same_file(target, source) for source in inputs):
-        return "c'est un fichier d'entrée ; donnez un autre nom."
-    if os.path.isfile(target) and goes_to(sys.stderr, path):
-        return "la sortie d'erreur y va déjà ; donnez un autre nom."
+    if os.path.isfile(target):
+        if any(os.path.samefile(target, source) for source in inputs if os.path.exists(source)):
+            return "c'est un fichier d'entrée ; donnez un autre nom."
+        if goes_to(sys.stderr, path):
+            return "la sortie d'erreur y va déjà ; donnez un autre nom."
     if os.path.isdir(target):
         return "c'est un dossier ; donnez un nom de fichier."
     if is_stream(path):
         return ""
     if os.path.islink(target):
         return "liens en boucle ; donnez un autre nom."
+    if not os.path.exists(folder):
+        return "le dossier n'existe pas ; créez-le."
     if not os.path.isdir(folder):
-        return ("un élément du chemin n'est pas un dossier." if os.path.exists(folder)
-                else "le dossier n'existe pas ; créez-le.")
+        return "un élément du chemin n'est pas un dossier."
     if os.path.exists(target) and not (os.access(target, os.W_OK) and os.stat(target).st_mode & 0o222):
         return "fichier en lecture seule ; donnez un autre nom."
     return ""
 
 
-UTF8 = {"encoding": "utf-8", "errors": "replace", "newline": "\n"}  # half a pair, as in some names, becomes `?`
+UTF8 = {"encoding": "utf-8", "errors": "replace", "newline": "\n"}  # half a pair becomes `?`
 
 
 def write_outputs(texts: Mapping[str, Iterable[str]], staged: Dict[str, str]) -> None:
-    """Write {path: pieces of a text}; files are staged, then put in their places together once all are whole."""
+    """Write {path: pieces of a text}; files are staged, then put in their places once all are whole."""
     try:
         for path in sorted(texts, key=is_stream):
             if is_stream(path):
@@ -4351,7 +4318,7 @@ def write_outputs(texts: Mapping[str, Iterable[str]], staged: Dict[str, str]) ->
 
 
 def stage(path: str, pieces: Iterable[str], staged: Dict[str, str]) -> None:
-    """Write a text beside its target, with the mode that it must have; staged gains {path: the file written}."""
+    """Write a text beside its target, with the mode that it must have; staged gains {path: that file}."""
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".atelier-{os.urandom(8).hex()}.tmp")
     with open(temporary, "x", **UTF8) as file:
@@ -4392,7 +4359,7 @@ encode = json.JSONEncoder(ensure_ascii=False).encode
 UNFOLDED = {"hits_before_budget": 1, "context": 1, "places": 1, "terms": 0}  # levels; elsewhere, all
 
 
-def members(value: Any) -> List[Tuple[Any, Any]]:
+def members(value: Any) -> List[tuple]:
     """(key, item) of an object of objects, (None, item) of a list of objects; nothing of plain values."""
     if isinstance(value, dict) and any(item and isinstance(item, (dict, list)) for item in value.values()):
         return list(value.items())
@@ -4401,16 +4368,27 @@ def members(value: Any) -> List[Tuple[Any, Any]]:
     return []
 
 
-def render_json(value: Any, indent: str = "\n", levels: int = 99) -> Iterator[str]:
-    """The pieces of a JSON text, unfolded to so many levels; what holds plain values stays on a line."""
+def unfold(value: Any, indent: str, levels: int = 99) -> str:
+    """JSON with a line for each item, to so many levels; what holds plain values stays on one."""
     pairs = members(value) if levels else []
     if not pairs:
-        yield encode(value)
+        return encode(value)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    lines = [("" if key is None else encode(key) + ": ")
+             + unfold(item, indent + "  ", UNFOLDED.get(key, levels - 1)) for key, item in pairs]
+    return opening + indent + "  " + ("," + indent + "  ").join(lines) + indent + closing
+
+
+def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
+    """The JSON text of a report, in pieces no larger than a question."""
+    pairs = members(value) if len(indent) < 8 else []
+    if not pairs:
+        yield unfold(value, indent)
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     for key, item in pairs:
         yield opening + indent + "  " + ("" if key is None else encode(key) + ": ")
-        yield from render_json(item, indent + "  ", UNFOLDED.get(key, levels - 1))
+        yield from render_json(item, indent + "  ")
         opening = ","
     yield indent + closing
 
@@ -4446,7 +4424,8 @@ def run(argv: Sequence[str]) -> int:
     """Do what is asked; the exit code."""
     options = parse_arguments(argv)
     if "--help" in options or "--version" in options:
-        say(format_help() if "--help" in options else f"atelier.py {__version__}\n", sys.stdout)
+        told = make_parser().format_help() if "--help" in options else f"atelier.py {__version__}\n"
+        say(told, sys.stdout)
         return 0
     open_database().close()  # without FTS5, say so before any work
     if "--self-test" in options:
@@ -4458,7 +4437,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def deliver(texts: Mapping[str, Iterable[str]], table: str = "", unmet: str = "") -> int:
-    """Write {path: pieces of a text}, then say a table where none goes, and the requirements that are not met.
+    """Write {path: pieces of a text}, say a table where none goes, then what is not met; the exit code.
 
     A KeyboardInterrupt tells what became of the files.
     """
@@ -4482,7 +4461,7 @@ def deliver(texts: Mapping[str, Iterable[str]], table: str = "", unmet: str = ""
 def draw_saved(options: dict) -> tuple:
     """Draw a report already written."""
     path = options["--from"]
-    data = read_file(path, "--from")
+    data = read_file(path)
     try:
         report = parse_json(decode(data))
     except AtelierError as error:
@@ -4491,14 +4470,14 @@ def draw_saved(options: dict) -> tuple:
     try:
         return {options["--html"]: list(draw_page(report))},
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        raise AtelierError(f"{path} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier écrit "
-                           "par --output.") from None
+        raise AtelierError(f"{path} : ce n'est pas un rapport d'Atelier, ou il est abîmé ; donnez un fichier "
+                           "écrit par --output.") from None
 
 
 def judge_register(options: dict) -> tuple:
     """Judge the citations of a register."""
     path = options["--citations"]
-    data, folder = read_file(path, "--citations"), Folder(path)
+    data, folder = read_file(path), Folder(path)
     citations = check_citations(data, os.path.basename(path), folder.read)
     check_outputs(options, [path, *folder.files])
     report = {"atelier": __version__, "environment": describe_environment(), "citations": citations}
@@ -4508,11 +4487,11 @@ def judge_register(options: dict) -> tuple:
 def diagnose_file(options: dict) -> tuple:
     """Diagnose a case, with the contexts of other engines if any."""
     path = options.get("--case", os.path.join(os.path.dirname(os.path.abspath(__file__)), "cas_fr.json"))
-    data, folder = read_file(path, "--case"), Folder(path)
+    data, folder = read_file(path), Folder(path)
     case = read_case(data, os.path.basename(path), folder.read)
     questions, contexts, required = (options.get(option, []) for option in REPEATABLE)
     baseline = options.get("--baseline", "")
-    earlier = read_report(read_file(baseline, "--baseline"), baseline) if "--baseline" in options else None
+    earlier = read_report(read_file(baseline), baseline) if "--baseline" in options else None
     check_names("--question", questions, [question.id for question in case.questions],
                 "n'est pas une question du cas")
     check_outputs(options, [path, baseline, *folder.files, *contexts])
@@ -4545,7 +4524,7 @@ def read_engines(paths: Sequence[str], case: Case, cutting_of: Callable[[str], C
     corpus, engines = Corpus(case, cutting_of), {}
     names = [variant.id for variant in case.variants]
     for path in paths:
-        engines.update(read_contexts(read_lines(path, "--contexts"), os.path.basename(path), corpus,
+        engines.update(read_contexts(read_lines(path), os.path.basename(path), corpus,
                                      {*engines, *names}))
     return {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
                    for question in case.questions] for name, deliveries in engines.items()}, corpus.warnings
@@ -4561,7 +4540,8 @@ def make_texts(options: dict, report: Tree, *exported: Any) -> Dict[str, Iterabl
 def unmet_requirements(report: Tree, required: Iterable[str]) -> Iterator[str]:
     """Which contexts of some variants and engines are incomplete, a line for each that has any."""
     for variant in report["variants"]:
-        missed = [question["id"] for question in variant["questions"] if question["all_required_covered"] is False]
+        missed = [question["id"] for question in variant["questions"]
+                  if question["all_required_covered"] is False]
         if missed and variant["id"] in required:
             yield (f"exigence non tenue : {variant['id']} : {counted(len(missed), 'contexte incomplet')} "
                    f"({some(missed)}).\n")

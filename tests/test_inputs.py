@@ -336,8 +336,8 @@ class Files(TestCase):
         code, _, err = run("--case", self.write(case))
         self.assertEqual((code, err.splitlines()), (0, [
             "attention : fait « g » : aucune question ne l'exige.",
-            "attention : document « d » : trait d'union conditionnel (U+00AD, 1 fois, d'abord au mot 1) ; la recherche y coupe le mot en deux, ôtez ce caractère.",
-            "attention : document « d » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 5) ; la recherche y coupe le mot en deux, ôtez ce caractère.",
+            "attention : document « d » : trait d'union conditionnel (U+00AD, 1 fois, d'abord au mot 1) ; il ne se voit pas, et une citation qui ne l'a pas n'y est plus : ôtez-le.",
+            "attention : document « d » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 5) ; il ne se voit pas, et une citation qui ne l'a pas n'y est plus : ôtez-le.",
             "attention : variante « fixe_48_16 » : le recouvrement n'a aucun effet, chaque document tient en un passage.",
             "attention : variantes fixe_48_0, fixe_96_0, fixe_48_16, paragraphes : mêmes passages ; les comparer n'apprend rien."]))
         self.assertEqual(["attention : " + warning for warning in self.report(case)["warnings"]], err.splitlines())
@@ -359,7 +359,7 @@ class Files(TestCase):
                          filters={"status": "x"}, question="pré\u200bavis")
         case["questions"].append({"id": "vide", "text": "Quel est le ?", "required_facts": ["f"]})
         self.assertEqual(self.report(case)["warnings"][:3], [
-            "question « q » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 0) ; la recherche y coupe le mot en deux, ôtez ce caractère.",
+            "question « q » : espace de largeur nulle (U+200B, 1 fois, d'abord au mot 0) ; il ne se voit pas, et une citation qui ne l'a pas n'y est plus : ôtez-le.",
             "question « vide » : aucun mot à chercher, une fois ôtés les mots vides.",
             "filtre « status » : clé absente de « e » ; le filtre les écarte."])
 
@@ -403,6 +403,23 @@ class Files(TestCase):
     def test_words_of_the_trade_are_searched(self):
         for text, word in (("le tarif d'été", "été"), ("obtenir un avoir", "avoir"), ("le fait générateur", "fait")):
             self.assertIn(word, [term["term"] for term in question(self.report(make_case(question=text)), "fixe_48_0")["terms"]])
+
+
+class WhatIsHidden(TestCase):
+    """What a fault hides is not accused in its turn."""
+
+    def test_an_empty_list_of_facts_is_told_where_one_is_required(self):
+        self.assertEqual(self.refused(make_case(facts=[])), [
+            "cas.json : questions[0] (q).required_facts[0] : fait « f » inconnu : « facts » est vide ; définissez-le."])
+
+    def test_a_quote_of_the_second_of_two_documents_of_one_id_is_not_accused(self):
+        documents = [{"id": "d", "text": "Un."}, {"id": "d", "text": "Le préavis est de trois mois."}]
+        self.assertEqual(self.refused(make_case(documents=documents)), [
+            "cas.json : documents[1] (d).id : identifiant « d » déjà pris par documents[0] (d).id ; donnez-en un autre."])
+
+    def test_an_empty_list_of_documents_accuses_no_fact(self):
+        self.assertEqual(self.refused(make_case(documents=[])), [
+            "cas.json : documents : liste vide ; donnez au moins un document."])
 
 
 if __name__ == "__main__":

@@ -98,17 +98,28 @@ class Readme(TestCase):
     def test_its_tutorial_runs_from_the_four_files(self):
         self.write_files(TUTORIAL)
         self.assertNotIn("tests/", TUTORIAL)
-        self.assertEqual(self.follow(TUTORIAL), 8)
+        self.assertEqual(self.follow(TUTORIAL), 6)
         self.assertIn("variants", json.loads((self.folder / "resultat.json").read_text(encoding="utf-8")))
         self.assertIn("<svg", (self.folder / "page.html").read_text(encoding="utf-8"))
 
     def test_its_three_questions_are_as_it_tells(self):
-        self.write_files(TUTORIAL)
+        command, = re.findall(r"^\$ (.*--question.*)$", TUTORIAL, re.M)
+        trips = dict(re.findall(r"(?ms)^Question (\w+) : (.*?)(?=^Question |\Z)", self.obey(command)[0]))
+
+        def hits(question, variant):
+            trip = trips[question].split("\n\n{}\n".format(variant))[1].split("\n\n")[0]
+            return trip, re.findall(r"(?m)^  \d+\. (.*)$", trip)
+        self.assertEqual(sorted(trips), ["q_absente", "q_hotel", "q_train"])
+        self.assertEqual(hits("q_hotel", "fixe_48_0")[1][:2], ["sejour#0001, 48 mots", "sejour#0002, 48 mots"])
+        self.assertEqual(len(hits("q_absente", "fixe_48_0")[1]), 3)
+        self.assertNotIn("preuve", trips["q_absente"].split("Test des signes")[0])
+        self.assertIn("il suffirait de : un budget de 143 mots", hits("q_train", "fixe_96_0")[0])
+        self.assertEqual(hits("q_train", "fixe_48_16")[0].count(" : couverte"), 2)
         self.obey("python3 atelier.py --output resultat.json")
-        whole = "{} sejour#{:04} : 48 mots envoyés sur 48".format
-        self.assertEqual(self.obey("python3 ouvrir.py fixe_48_0 q_hotel")[0].splitlines()[:2],
-                         [whole(1, 1), whole(2, 2)])
-        self.assertEqual(len(self.obey("python3 ouvrir.py fixe_48_0 q_absente")[0].splitlines()), 3)
+        report = json.loads((self.folder / "resultat.json").read_text(encoding="utf-8"))
+        trains = [question for variant in report["variants"] for question in variant["questions"]
+                  if (variant["id"], question["id"]) == ("fixe_48_16", "q_train")]
+        self.assertEqual([question["redundant_words"] for question in trains], [32])
 
     def test_its_engine_passes_once_mended(self):
         self.write_files(TUTORIAL)
@@ -125,7 +136,7 @@ class Readme(TestCase):
 
     def test_its_reference_shows_what_its_commands_print(self):
         self.write_files(REFERENCE)
-        self.assertEqual(self.follow(REFERENCE), 5)
+        self.assertEqual(self.follow(REFERENCE), 3)
         self.assertIn("articles", self.obey("python3 atelier.py --case articles.json")[0])
 
     def test_its_inline_commands_run(self):
@@ -224,6 +235,13 @@ class Readme(TestCase):
         self.assertEqual(first_names(after), [stage.id for stage in atelier.ENGINE_STAGES])
         after = section("Les citations d'une réponse").split("| état | quand |")[1].split("\n\n")[0]
         self.assertEqual(first_names(after), list(atelier.STATUSES))
+
+    def test_it_names_every_option_and_what_it_takes(self):
+        told = " ".join(row[0] for row in rows(section("Commandes"))) + section("Commandes")
+        for name, (taken, _) in atelier.OPTIONS.items():
+            self.assertIn("`{}`".format(name + " " * bool(taken) + (taken or "")), told)
+        repeatable = {row[0].strip("`").split()[0] for row in rows(section("Commandes")) if "répétable" in row[1]}
+        self.assertEqual(repeatable, set(atelier.REPEATABLE))
 
     def test_it_names_the_variants_and_settings_of_the_code(self):
         names = first_names(section("Lire le tableau"))

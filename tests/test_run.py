@@ -151,7 +151,7 @@ class Usage(TestCase):
                     "--output", "a", "--output",
                     "b"], "L'option --output est donnée deux fois ; gardez-en une."), ([
                         "--self-test", "--case",
-                        ""], "--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier."), ([
+                        ""], "--case : chemin vide ; donnez un nom de fichier."), ([
                             "--output", ""], "--output : chemin vide ; donnez un nom de fichier."), ([
                                 "--self-test", "--output",
                                 "x"], "--self-test s'emploie seul : il ne lit ni n'écrit aucun fichier."), ([
