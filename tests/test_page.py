@@ -223,7 +223,7 @@ class Page(TestCase):
         case["facts"].append({"id": "idle", "document": "d", "quote": "Le"})
         page, _ = self.draw(self.write(case))
         self.assertIn("fait «\u00a0idle\u00a0»\u00a0: aucune question", page)
-        self.assertRegex(page, "union conditionnel [^<]*\u202f; la recherche")
+        self.assertRegex(page, "union conditionnel [^<]*\u202f; il ne se voit pas")
         page, _ = self.draw(None)
         prose = re.sub(r'<p class="words" dir="auto">.*?</p>|<style>.*?</style>|<h3[^>]*>.*?</h3>', "", page, flags=re.S)
         self.assertEqual(re.findall(r">[^<]* [;:?!»][^<]*<", prose), [])
