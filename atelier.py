@@ -2856,7 +2856,8 @@ def invisible_characters(case, variants):
             for sign, times in found.items():
                 word = len((holder.text.split(sign)[0] + "x").split()) - 1
                 yield (f"{kind} {shown(holder.id)} : {INVISIBLE[sign]} (U+{ord(sign):04X}, {times} fois, "
-                       f"d'abord au mot {word}) ; il ne se voit pas, et une citation qui ne l'a pas n'y est plus : ôtez-le.")
+                       f"d'abord au mot {word}) ; il ne se voit pas, et une citation qui ne l'a pas n'y est "
+                       "plus : ôtez-le.")
 
 
 # What a reader may take for a heading.
