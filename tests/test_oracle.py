@@ -1053,7 +1053,7 @@ class RealText(OracleTest):
         cls.addClassCleanup(cls.process.wait)
 
     def test_a_report_equals_the_oracle(self):
-        self.check(real_case(3))
+        self.check(real_case(4))
         self.assertEqual(set(self.stages), STAGES - {"filtered_out"})
 
     def test_counts_without_stop_words_nor_budget(self):
