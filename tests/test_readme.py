@@ -136,7 +136,7 @@ class Readme(TestCase):
 
     def test_its_reference_shows_what_its_commands_print(self):
         self.write_files(REFERENCE)
-        self.assertEqual(self.follow(REFERENCE), 3)
+        self.assertEqual(self.follow(REFERENCE), 1)
         self.assertIn("articles", self.obey("python3 atelier.py --case articles.json")[0])
 
     def test_its_inline_commands_run(self):
@@ -169,6 +169,9 @@ class Readme(TestCase):
                    for name in ("taille_400_60", "structure_500", "structure_500_filtres")]
         told = "est de {:.3f} ; de {:.3f} par article, de {:.3f} avec les filtres".format(*recalls)
         self.assertIn(told.replace(".", ","), README)
+        complete = ["{complete_contexts}/{answerable_questions}".format(**contracts[name])
+                    for name in ("taille_400_60", "structure_500")]
+        self.assertIn("a {} contextes complets ; par article, {}".format(*complete), README)
         mixed = [books["naif_180_{}".format(overlap)]["mixed_passages"] for overlap in (0, 20, 40, 80)]
         self.assertIn("{}, {}, {} et {} pour 0, 20, 40 et 80".format(*mixed), README)
         self.assertIn("`naif_180_40` a {} passages à cheval sur deux livres".format(
@@ -231,8 +234,8 @@ class Readme(TestCase):
     def test_it_tells_every_stage_in_the_order_of_the_code(self):
         stages = first_names(section("Où une preuve s'est perdue"))
         self.assertEqual(stages, [stage.id for stage in atelier.STAGES])
-        after = section("Un autre moteur").split("| étape | quand |")[1].split("\n\n")[0]
-        self.assertEqual(first_names(after), [stage.id for stage in atelier.ENGINE_STAGES])
+        after = section("Un autre moteur").split("ont leurs étapes, dans cet ordre : ")[1].split("\n\n")[0]
+        self.assertEqual(re.findall(r"`(\w+)` \(", after), [stage.id for stage in atelier.ENGINE_STAGES])
         after = section("Les citations d'une réponse").split("| état | quand |")[1].split("\n\n")[0]
         self.assertEqual(first_names(after), list(atelier.STATUSES))
 
