@@ -788,7 +788,7 @@ ENGINE_STAGES = (  # for an engine whose index is unknown
     STAGES[0],
     STAGES[2],
     Stage("not_retrieved", not_retrieved, "non trouvée par le moteur", "{missing}",
-          "Le moteur ne l'a pas parmi ses passages trouvés : voyez son découpage, ses plongements, "
+          "Le moteur ne l'a pas parmi ses passages trouvés : voyez son découpage, ses vecteurs, "
           "son top_k."),
     Stage("not_sent", not_sent, "absente du contexte", "{missing}",
           "Donnez aussi les passages trouvés (« hits ») pour savoir si la recherche ou le budget "
@@ -1066,8 +1066,9 @@ def format_needs(variants: Sequence[Tree], top_k: int) -> List[str]:
     for variant in variants:
         summary = variant["summary"]
         budget, complete = (summary["budget_curve"] or [[None, 0]])[-1]
+        known = summary["recall_at"] is not None  # hits were given
         lines.append(form.format(
-            clip(variant["id"], 22), f"{complete}/{summary['answerable_questions']}",
+            clip(variant["id"], 22), f"{complete}/{summary['answerable_questions']}" if known else "-",
             counted(budget, "mot") if budget else "-"))
     return [*lines, ""]
 
@@ -3264,7 +3265,7 @@ def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus, taken: Iter
                   if question.answerable and question.id not in deliveries]
         if absent and sound_lines:
             faults.add("", f"moteur {shown(engine)} : aucune ligne pour {some(absent)} ; "
-                           "ajoutez-la, fût-elle de contexte vide.")
+                           "ajoutez-la, même avec un contexte vide.")
     faults.check()
     return engines
 

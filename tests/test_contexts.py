@@ -303,7 +303,7 @@ class Contexts(TestCase):
     def test_lines_that_are_missing_double_or_of_another_case(self):
         empty = {"question": "q", "context": []}
         for lines, sentences in (
-                ([{"question": "p", "context": []}], ["moteur « moteur » : aucune ligne pour « q » ; ajoutez-la, fût-elle de contexte vide."]),
+                ([{"question": "p", "context": []}], ["moteur « moteur » : aucune ligne pour « q » ; ajoutez-la, même avec un contexte vide."]),
                 ([{"question": "p", "context": []}, empty, empty], ["ligne 3 : question « q » donnée deux fois pour le moteur « moteur » ; gardez-en une."]),
                 ([{"question": "z", "context": []}], ["ligne 1 : question « z » inconnue. Possibles : p, q, a."]),
                 ([{"user_input": "Prime", "retrieved_contexts": []}], ["ligne 1 : question « Prime » inconnue. Vouliez-vous dire « Prime ? » ?"]),
@@ -331,7 +331,7 @@ class Contexts(TestCase):
                     questions=[{"id": "q{}".format(number), "text": "Prime ?", "required_facts": ["prime"]}
                                for number in range(8)])
         self.assertEqual(self.faults({"question": "q0", "context": []}, case=many), [
-            "moteur « moteur » : aucune ligne pour « q1 », « q2 », « q3 », « q4 », « q5 », … ; ajoutez-la, fût-elle de contexte vide."
+            "moteur « moteur » : aucune ligne pour « q1 », « q2 », « q3 », « q4 », « q5 », … ; ajoutez-la, même avec un contexte vide."
         ])
         self.assertEqual(
             self.fault({"document": "d", "text": "100 €", "start_char": 900, "end_char": 905}),
