@@ -2017,13 +2017,14 @@ def read_questions(case: Found, facts: dict, columns: Columns) -> Sequence[Quest
     questions = []
     for item in case.get("questions", ()):
         required, answerable = item.get("required_facts", []), item.get("answerable", True)
+        first = dict(zip(reversed(required), range(len(required) - 1, -1, -1)))
         for number, name in enumerate(required):
             if "facts" in case and not facts:
                 item.tell(f"required_facts[{number}]", f"fait {shown(name)} inconnu : « facts » est vide ; "
                                                        "définissez-le.")
             elif "facts" in case and name not in facts:
                 item.tell(f"required_facts[{number}]", f"fait {shown(name)} inconnu.", name, facts)
-            elif name in required[:number]:
+            elif first[name] < number:
                 item.tell(f"required_facts[{number}]", f"fait {shown(name)} exigé deux fois ; ôtez-en un.")
         if {"answerable", "required_facts"} & item.given - item.keys():
             pass  # a type is wrong: what it means is unknown
