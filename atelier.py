@@ -1122,7 +1122,7 @@ def plain(value: Any) -> str:
     """A metadata value, or a condition, as a sentence tells it."""
     if isinstance(value, dict):
         signs = {"gte": ">= {}", "lte": "<= {}", "in": "l'un de {}"}
-        return " et ".join(signs[operator].format(plain(bound)) for operator, bound in value.items())
+        return " et ".join(signs.get(operator, "{}").format(plain(bound)) for operator, bound in value.items())
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return "absent" if value is None else value if isinstance(value, str) else shown(value)
@@ -1682,7 +1682,8 @@ SHAPES = {
     "citation": "passage! revision:revision text! relation!",
     "context_from": "report! variant! question!",
     # an earlier report, as far as it is read again
-    "report": "case!case_report settings!object variants![variant_report] *:any",
+    "report": "case!case_report settings!settings_report variants![variant_report] *:any",
+    "settings_report": "filters:filters *:any",
     "case_report": "sha256! documents![document_report] *:any",
     "document_report": "id! sha256! *:any",
     "variant_report": "id! chunking!object? question_filters!flag questions![question_report] *:any",

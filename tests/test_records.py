@@ -157,7 +157,8 @@ class Reports(TestCase):
         lambda report, question, hit, fact: report["variants"][0].update(id=["x"]),
         lambda report, question, hit, fact: report["case"].update(documents=None),
         lambda report, question, hit, fact: report["case"]["documents"][0].update(id=[]),
-        lambda report, question, hit, fact: report.update(settings=[]))
+        lambda report, question, hit, fact: report.update(settings=[]),
+        lambda report, question, hit, fact: report["settings"].update(filters=[]))
 
     def damaged(self):
         report = self.report(make_case())
@@ -335,6 +336,17 @@ class LivingCorpus(TestCase):
         code, baseline, _, err = self.compare(after, "--no-regression", before=before)
         self.assertEqual((code, baseline["differences"]), (3, ["1 question modifiée : q_bail"]))
         self.assertEqual(err[-1], "régression : v : 1 preuve perdue (q_bail · preavis).")
+
+    def test_settings_of_another_version_are_told_as_they_are(self):
+        run("--case", self.write(self.case), "--output", self.folder / "avant.json")
+        report = json.loads((self.folder / "avant.json").read_text(encoding="utf-8"))
+        report["settings"].update(filters={"pays": {"not": "FR"}}, budget_words=None, stop_words=3, ranker=[[1]])
+        del report["settings"]["top_k"]
+        self.write(report, "avant.json")
+        differences = self.compare_again(self.case)[1]["differences"]
+        self.assertEqual([told for told in differences if "stop_words" not in told], [
+            "budget_words : absent → 120", "ranker : [1] → absent", "filters.pays : FR → absent",
+            "top_k : absent → 3"])
 
     def test_many_documents_more_take_one_line(self):
         more = [{"id": "n{}".format(number), "text": "Rien."} for number in range(40)]
