@@ -1122,7 +1122,7 @@ def plain(value: Any) -> str:
     """A metadata value, or a condition, as a sentence tells it."""
     if isinstance(value, dict):
         signs = {"gte": ">= {}", "lte": "<= {}", "in": "l'un de {}"}
-        return " et ".join(signs.get(operator, "{}").format(plain(bound)) for operator, bound in value.items())
+        return " et ".join(signs.get(sign, "{}").format(plain(bound)) for sign, bound in value.items())
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return "absent" if value is None else value if isinstance(value, str) else shown(value)
