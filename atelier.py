@@ -1122,10 +1122,10 @@ def plain(value: Any) -> str:
     """A metadata value, or a condition, as a sentence tells it."""
     if isinstance(value, dict):
         signs = {"gte": ">= {}", "lte": "<= {}", "in": "l'un de {}"}
-        return " et ".join(signs[operator].format(plain(bound)) for operator, bound in value.items())
+        return " et ".join(signs.get(sign, "{}").format(plain(bound)) for sign, bound in value.items())
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return "absent" if value is None else str(value)
+    return "absent" if value is None else value if isinstance(value, str) else shown(value)
 
 
 def clip(text: str, width: int = 80) -> str:
@@ -1676,19 +1676,20 @@ SHAPES = {
     "fact": "id! document: quote: start:position start_char:position any_of:[quote]",
     "quote": "document! quote! start:position start_char:position",
     "question": "id! text! answerable:flag required_facts:[text] filters:filters per_document:count set:",
-    "register": "passages:[source] context:[text] context_from:context_from claims![claim]",
+    "register": "passages:[source] context:[text] context_from:context_from excerpts:flag claims![claim]",
     "source": "id! revision:revision text!",
     "claim": "id! text! citations![citation]",
     "citation": "passage! revision:revision text! relation!",
     "context_from": "report! variant! question!",
     # an earlier report, as far as it is read again
-    "report": "case!case_report settings!object variants![variant_report] *:any",
+    "report": "case!case_report settings!settings_report variants![variant_report] *:any",
+    "settings_report": "filters:filters *:any",
     "case_report": "sha256! documents![document_report] *:any",
     "document_report": "id! sha256! *:any",
     "variant_report": "id! chunking!object? question_filters!flag questions![question_report] *:any",
     "question_report": "id! text!text filters!object per_document!count? facts![fact_report] "
                        "hits_before_budget![part_report]? context![part_report] *:any",
-    "part_report": "passage! text!text *:any",
+    "part_report": "passage!? text!text *:any",
     "fact_report": "id! loss!loss_report? document! quote! start!position alternatives:[quote_report] *:any",
     "quote_report": "document! quote! start!position *:any",
     "loss_report": "stage!stage *:any",
@@ -2955,6 +2956,13 @@ def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
 
 SIGNIFICANT = 0.05  # below, a sign test tells two variants apart
 CHANGES = (("gained", "+", "preuve gagnée"), ("lost", "-", "perdue"), ("changed", "~", "étape changée"))
+NOT_COMPARED = {"added": "sans équivalent dans la référence",
+                "removed": "sans équivalent dans ce rapport",
+                "question_changed": "question modifiée", "fact_changed": "fait modifié"}
+
+Fate = record("Fate", "asked required edited stage", """
+    What became of a required fact: the question's text, its quotes (plain values, to compare), whether a
+    document of theirs has changed since, the stage that lost it, or None.""")
 
 
 def compare_all(variants: Sequence[Tree]) -> List[Tree]:
@@ -2997,78 +3005,145 @@ def format_comparisons(comparisons: Sequence[Tree]) -> List[str]:
 
 
 def compare_reports(report: Tree, earlier: Tree) -> Tree:
-    """What changed since an earlier report, per variant that both have: facts gained, lost, lost elsewhere.
+    """What changed since an earlier report, per variant of either: facts gained, lost, lost elsewhere.
 
-    A change is [question id, fact id, the stages that lost it].  differences name, in French, what makes the
-    reports hard to compare, which is left out; where a document changed nothing is compared.
+    differences name, in French, what is not the same in both, which keeps no other fact from being compared.
     """
-    now, then = traits(report), traits(earlier)
-    altered = {kind: name_changes(kind, now[kind], then[kind]) for kind in now}
-    kinds = ("document", "réglage") if altered["document"] else altered
-    before = {} if altered["document"] else {variant["id"]: fates(variant) for variant in earlier["variants"]}
-    return {"sha256": earlier["case"]["sha256"],
-            "differences": [sentence for kind in kinds for sentence in altered[kind].values()],
-            "variants": {variant["id"]: compare_fates(fates(variant), before[variant["id"]], altered)
-                         for variant in report["variants"] if variant["id"] in before}}
+    edited = alterations(hashes(report), hashes(earlier))
+    now, then = traits(report, edited), traits(earlier, edited)
+    after, before = ({variant["id"]: fates(variant, edited) for variant in side["variants"]}
+                     for side in (report, earlier))
+    return {"differences": [*name_settings(report["settings"], earlier["settings"]),
+                            *chain.from_iterable(name_changes(kind, now[kind], then[kind]) for kind in now)],
+            "variants": {name: compare_fates(after.get(name, {}), before.get(name, {}))
+                         for name in {**after, **before}}}
 
 
-def compare_fates(now: Tree, then: Tree, altered: Tree) -> Tree:
-    """The changes of a variant, {kind: [change]}, in what is asked and required as it was."""
-    changes = {kind: [] for kind, _, _ in CHANGES}
-    for (question, fact), stage in now.items():
-        first = then.get((question, fact))
-        if question in altered["question"] or f"{question} / {fact}" in altered["fait exigé"]:
+def compare_fates(now: Tree, then: Tree) -> Tree:
+    """The changes of a variant, [question id, fact id, the stages that lost it] by kind.
+
+    A fact is compared when its question asks the same, and its quotes are the same: at the same places, or
+    in a document that was edited (the fact is then told in `edited`).  not_compared counts the others.
+    """
+    changes, reasons = {kind: [] for kind, _, _ in CHANGES}, Counter()
+    compared, edited = 0, []
+    for pair in {**now, **then}:
+        ours, theirs = now.get(pair), then.get(pair)
+        reason = why_not_compared(ours, theirs)
+        if reason:
+            reasons[reason] += 1
             continue
-        if first != stage:
-            kind = "gained" if not stage else "changed" if first else "lost"
-            changes[kind].append([question, fact, *filter(None, [stage and first, stage])])
-    return changes
+        compared += 1
+        if ours.edited:
+            edited.append([*pair])
+        if ours.stage != theirs.stage:
+            kind = "gained" if not ours.stage else "changed" if theirs.stage else "lost"
+            changes[kind].append([*pair, *filter(None, [ours.stage and theirs.stage, ours.stage])])
+    return {**changes, "compared": compared, "edited": edited, "not_compared": reasons}
 
 
-def traits(report: Tree) -> Tree:
-    """What two reports must share for their facts to be compared: {kind, in French: {name: value}}."""
-    questions = report["variants"][0]["questions"] if report["variants"] else []
+def why_not_compared(ours: Optional[Fate], theirs: Optional[Fate]) -> str:
+    """A line of NOT_COMPARED; empty when the fates of a fact in two reports can be compared."""
+    if not ours or not theirs:
+        return "removed" if theirs else "added"
+    return ("question_changed" if ours.asked != theirs.asked else
+            "fact_changed" if ours.required != theirs.required else "")
+
+
+def fates(variant: Tree, edited: Tree) -> Tree:
+    """{(question id, fact id): Fate} of a variant; edited names the documents that have changed."""
+    found = {}
+    for question in variant["questions"]:
+        for fact in question["facts"]:
+            quotes = fact.get("alternatives", [fact])
+            required = [[quote["document"], fold_text(quote["quote"]),
+                         None if quote["document"] in edited else quote["start"]] for quote in quotes]
+            found[question["id"], fact["id"]] = Fate(
+                question["text"], required, any(quote["document"] in edited for quote in quotes),
+                fact["loss"] and fact["loss"]["stage"])
+    return found
+
+
+def hashes(report: Tree) -> Tree:
+    return {document["id"]: document["sha256"] for document in report["case"]["documents"]}
+
+
+def traits(report: Tree, edited: Tree) -> Tree:
+    """What two reports may not share, settings apart: {kind, in French: {name: value}}."""
+    first = report["variants"][:1]
+    facts = {pair: fate for variant in first for pair, fate in fates(variant, edited).items()}
     return {
-        "document": {document["id"]: document["sha256"] for document in report["case"]["documents"]},
-        "réglage": report["settings"],
+        "document": hashes(report),
         "variante": {variant["id"]: [variant["chunking"], variant["question_filters"]]
                      for variant in report["variants"]},
         "question": {question["id"]: [question["text"], question["filters"], question["per_document"]]
-                     for question in questions},
-        "fait exigé": {f"{question['id']} / {fact['id']}": [
-            [quote["document"], quote["quote"], quote["start"]] for quote in fact.get("alternatives", [fact])]
-            for question in questions for fact in question["facts"]},
+                     for variant in first for question in variant["questions"]},
+        "fait exigé": {f"{question} / {fact}": fate.required for (question, fact), fate in facts.items()},
     }
 
 
-def fates(variant: Tree) -> Tree:
-    """{(question id, fact id): the stage that lost it, or None} of a variant."""
-    return {(question["id"], fact["id"]): fact["loss"] and fact["loss"]["stage"]
-            for question in variant["questions"] for fact in question["facts"]}
+def alterations(ours: Tree, theirs: Tree) -> Dict[str, str]:
+    """{name: how it differs, in French} of what one of two reports lacks, or that is not the same in both."""
+    told = {name: "ajouté" for name in ours if name not in theirs}
+    told.update({name: "retiré" for name in theirs if name not in ours})
+    told.update({name: "modifié" for name in ours if name in theirs and ours[name] != theirs[name]})
+    return told
 
 
-def name_changes(kind: str, ours: Tree, theirs: Tree) -> Tree:
-    """{name: a French sentence} for what one of two reports lacks, or that is not the same in both."""
-    mark = "e" if kind in ("variante", "question") else ""
-    told = {name: f"absent{mark} de la référence" for name in ours if name not in theirs}
-    told.update({name: f"absent{mark} de ce rapport" for name in theirs if name not in ours})
-    told.update({name: f"différent{mark}" for name in ours if name in theirs and ours[name] != theirs[name]})
-    return {name: f"{kind} {shown(name)} : {problem}" for name, problem in told.items()}
+def name_changes(kind: str, ours: Tree, theirs: Tree) -> List[str]:
+    """`2 questions modifiées : q_prix, q_loyer`: a sentence for each way in which a kind of thing differs."""
+    mark, altered = "e" if kind in ("variante", "question") else "", {}
+    for name, change in alterations(ours, theirs).items():
+        altered.setdefault(change, []).append(name)
+    return [f"{counted(len(names), f'{kind} {change}{mark}')} : {some(names)}"
+            for change, names in altered.items()]
+
+
+def name_settings(ours: Tree, theirs: Tree) -> List[str]:
+    """`top_k : 4 → 6`, for each setting that is not the same; of a list, what came and went."""
+    sides = [{**settings, **{f"filters.{key}": value for key, value in settings.get("filters", {}).items()}}
+             for settings in (theirs, ours)]
+    told = []
+    for name in dict.fromkeys(key for side in sides for key in side if key != "filters"):
+        values = [side.get(name) for side in sides]
+        if values[0] != values[1]:
+            if all(isinstance(value, list) for value in values):
+                values = [[item for item in value if item not in other] or "rien"
+                          for value, other in zip(values, values[::-1])]
+            told.append("{} : {} → {}".format(name, *(clip(plain(value), 60) for value in values)))
+    return told
 
 
 def format_baseline(baseline: Tree) -> str:
     """What changed since an earlier report, to print under the table."""
-    lines = ["", "Depuis le rapport de référence"]
-    lines += ["  attention : " + difference for difference in baseline["differences"]]
-    lines += [] if baseline["variants"] else ["  rien n'est comparé"]
+    lines = ["", clip(f"Depuis le rapport de référence {baseline['file']}")]
+    lines += ["  " + clip(f"attention : {difference}", 78) for difference in baseline["differences"]]
     for name, changes in baseline["variants"].items():
         counts = ", ".join(counted(len(changes[kind]), noun) for kind, _, noun in CHANGES)
-        lines.append("  " + clip(f"{name} : {counts}", 78))
+        lines.append("  " + clip(f"{name} : {counts}" if changes["compared"] else
+                                 f"{name} : rien n'est comparé", 78))
+        edited = set(map(tuple, changes["edited"]))
         for kind, sign, _ in CHANGES:
             for question, fact, *stages in changes[kind]:
-                told = " : " * bool(stages) + ", puis ".join(STAGE[stage].label for stage in stages)
+                told = " (document modifié)" * ((question, fact) in edited)
+                told += " : " * bool(stages) + ", puis ".join(STAGE[stage].label for stage in stages)
                 lines.append("    " + clip(f"{sign} {question} · {fact}{told}", 76))
+        for reason, number in changes["not_compared"].items():
+            apart = f"? {counted(number, 'preuve')} hors comparaison : {NOT_COMPARED[reason]}"
+            lines.append("    " + clip(apart, 76))
     return "\n".join(lines) + "\n"
+
+
+def regressions(baseline: Tree) -> Iterator[str]:
+    """Why --no-regression does not hold: the variants that lost proofs, a line each; nothing compared."""
+    for name, changes in baseline["variants"].items():
+        if changes["lost"]:
+            lost = some((f"{question} · {fact}" for question, fact, _ in changes["lost"]), LISTED_LOSSES)
+            yield f"régression : {name} : {counted(len(changes['lost']), 'preuve perdue')} ({lost}).\n"
+    told = baseline["variants"].values()
+    if any(changes["not_compared"] for changes in told) and not any(changes["compared"] for changes in told):
+        yield (f"régression : rien n'est comparable à {baseline['file']} ; "
+               "donnez un rapport du même cas.\n")
 
 
 def read_report(data: bytes, name: str) -> Found:
@@ -3412,6 +3487,7 @@ CLAIMS = {"supported": "Affirmations soutenues", "review": "Affirmations à reli
           "unsupported": "Affirmations non soutenues"}
 STATUSES = {"source_missing": "source inconnue", "not_in_context": "hors du contexte",
             "revision_mismatch": "autre révision", "content_mismatch": "autre texte", "valid": "valide"}
+MARKS = {"excerpt": "extrait", "typography": "typographie"}  # how a text stands to its passage's
 FRACTIONS = (("claim_support", "affirmations soutenues"),
              ("citation_usefulness", "citations valides qui soutiennent"),
              ("structural_validity", "citations valides"))
@@ -3425,9 +3501,11 @@ def check_citations(data: bytes, name: str, read: Callable[[str], bytes]) -> Tre
     faults = Faults(name)
     register = read_tree(data, "register", faults)
     known = read_given(register, read, faults)
-    claims = [(claim.get("id"), read_citations(claim, known, faults)) for claim in register.get("claims", ())]
+    excerpts = register.get("excerpts", False)
+    claims = [(claim, read_citations(claim, known, excerpts, faults)) for claim in register.get("claims", ())]
     faults.check()
-    return {"file": os.path.basename(name), "sha256": sha256(data), **count_citations(claims)}
+    return {"file": os.path.basename(name), "sha256": sha256(data), "excerpts": excerpts,
+            **count_citations(claims)}
 
 
 def read_given(register: Found, read: Callable[[str], bytes], faults: Faults) -> dict:
@@ -3467,7 +3545,7 @@ def read_context(origin: Found, read: Callable[[str], bytes], faults: Faults) ->
             for key in ("hits_before_budget", "context") for part in found[key] or ()}
 
 
-def read_citations(claim: Found, known: dict, faults: Faults) -> List[Tree]:
+def read_citations(claim: Found, known: dict, excerpts: bool, faults: Faults) -> List[Tree]:
     """A claim's citations, as the report has them; one that repeats another must have its relation."""
     relations, citations = {}, []
     for item in claim.get("citations", ()):
@@ -3482,32 +3560,53 @@ def read_citations(claim: Found, known: dict, faults: Faults) -> List[Tree]:
         if first != relation:
             faults.add(item.place, "même citation qu'une autre de cette affirmation, avec une autre relation "
                                    f"({first} et {relation}) ; choisissez.")
-        citations.append({"passage": key[0], "revision": key[1], **assess(*key[1:], known.get(key[0])),
+        citations.append({"passage": key[0], "revision": key[1], "text": key[2],
+                          **assess(*key[1:], known.get(key[0]), excerpts),
                           "relation": relation, "duplicate": duplicate})
     return citations
 
 
-def assess(revision: Any, text: str, given: Optional[tuple]) -> Tree:
-    """A citation's status, the first that holds; with another revision, whether the text is the same."""
-    if not given:
-        return {"status": "source_missing"}
-    known_revision, known_text, sent = given
-    same = known_text.splitlines() == text.splitlines()  # to the letter, line ends apart
-    if sent and revision != known_revision:
-        return {"status": "revision_mismatch", "same_content": same}
-    return {"status": "not_in_context" if not sent else "valid" if same else "content_mismatch"}
+def assess(revision: Any, text: str, given: Optional[tuple], excerpts: bool) -> Tree:
+    """A citation's status, the first that holds, and how its text stands to the passage's, where that counts.
+
+    given is (revision, text, whether it was sent) of its passage; excerpts: whether a part of it is enough.
+    """
+    unlike = {"excerpt": None, "typography": None}
+    if not given or not given[2]:
+        return {"status": "not_in_context" if given else "source_missing", **unlike}
+    known_revision, known_text, _ = given
+    lines, known_lines = ("\n".join(part.splitlines()) for part in (text, known_text))
+    same = lines == known_lines  # to the letter, line ends apart
+    if revision != known_revision:
+        return {"status": "revision_mismatch", "same_content": same, **unlike}
+    if not same:
+        unlike = compare_texts(lines, known_lines)
+    valid = same or excerpts and unlike["excerpt"] and not unlike["typography"]
+    return {"status": "valid" if valid else "content_mismatch", **unlike}
+
+
+def compare_texts(text: str, known: str) -> Dict[str, bool]:
+    """Whether a text is an excerpt of another, in whole words; whether typography alone sets them apart.
+
+    Typography: apostrophes, blanks, canonical form; both are true of an excerpt so changed.
+    """
+    folded = fold_document(known)
+    whole = fold_text(text) == folded.text
+    excerpt = not whole and any(find_whole(text, folded))
+    return {"excerpt": excerpt, "typography": whole or excerpt and text not in known}
 
 
 def count_citations(found: Iterable[tuple]) -> Tree:
-    """Three fractions that are never merged, and what they are made of: the (id, citations) of each claim.
+    """Three fractions that are never merged, and what they are made of: (claim, its citations) of each.
 
     A claim is supported when a valid citation supports it, else under review when a valid one is.
     """
     claims = []
-    for name, citations in found:
+    for claim, citations in found:
         told = {citation["relation"] for citation in citations if citation["status"] == "valid"}
         verdict = "supported" if "supports" in told else "review" if "review" in told else "unsupported"
-        claims.append({"id": name, "verdict": verdict, "citations": citations})
+        claims.append({"id": claim.get("id"), "text": claim.get("text"), "verdict": verdict,
+                       "citations": citations})
     pairs = [(claim["id"], cited) for claim in claims for cited in claim["citations"]]
     distinct = [pair for pair in pairs if not pair[1]["duplicate"]]
     valid = [pair for pair in distinct if pair[1]["status"] == "valid"]
@@ -3535,7 +3634,8 @@ def format_citations(citations: Tree) -> str:
     for claim in citations["claims"]:
         lines.append(clip(f"{claim['id']} : {VERDICTS[claim['verdict']]}"))
         for cited in claim["citations"]:
-            told = f"{cited['passage']} : {STATUSES[cited['status']]}, {RELATIONS[cited['relation']]}"
+            marks = "".join(f" ({label})" for mark, label in MARKS.items() if cited[mark])
+            told = f"{cited['passage']} : {STATUSES[cited['status']]}{marks}, {RELATIONS[cited['relation']]}"
             lines.append("    " + clip(told + ", répétée" * cited["duplicate"], 76))
     for key, label in (("open_reviews", "À relire"), ("duplicates", "Citations répétées"),
                        ("uncited", "Sans citation")):
@@ -4142,6 +4242,7 @@ OPTIONS = {  # what each takes (None: nothing), help
     "--require": ("ID", "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet "
                         "(répétable)"),
     "--baseline": ("RAPPORT", "compare à un rapport antérieur"),
+    "--no-regression": (None, "avec --baseline : code 3 si une preuve qui était couverte est perdue"),
     "--citations": ("FICHIER", "juge les citations d'un registre ; sans cas"),
     "--self-test": (None, "exécute les treize contrôles de l'évaluateur"),
     "--version": (None, "affiche la version"),
@@ -4172,8 +4273,8 @@ def make_parser() -> FrenchParser:
         description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au "
                     "budget de mots et, sinon, à quelle étape il s'est perdu.",
         epilog="Codes de sortie : 0 terminé ; 1 un contrôle a échoué ; 2 mauvais usage, mauvais cas, "
-               "FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue (--require) ; "
-               "130 interrompu.")
+               "FTS5 absent ou sortie impossible à écrire ; 3 exigence non tenue (--require, "
+               "--no-regression) ; 130 interrompu.")
     group = parser.add_argument_group("options ")
     for name, (taken, told) in OPTIONS.items():
         kind = {"action": "append", "metavar": taken} if taken else {"action": "store_true"}
@@ -4204,6 +4305,9 @@ def parse_arguments(argv: Sequence[str]) -> dict:
     if "--citations" in used and not used <= {"--citations", "--output", "--html"}:
         raise AtelierError(
             "--citations ne s'emploie qu'avec --output et --html : un registre se juge sans cas.")
+    if "--no-regression" in used and "--baseline" not in used:
+        raise AtelierError(
+            "--no-regression ne s'emploie qu'avec --baseline, qui donne le rapport de référence.")
     if "--from" in used and used != {"--from", "--html"}:
         raise AtelierError("--from s'emploie avec --html, et lui seul : le rapport contient déjà tout.")
     return options
@@ -4493,8 +4597,9 @@ def diagnose_file(options: dict) -> tuple:
     data, folder = read_file(path), Folder(path)
     case = read_case(data, os.path.basename(path), folder.read)
     questions, contexts, required = (options.get(option, []) for option in REPEATABLE)
-    baseline = options.get("--baseline", "")
-    earlier = read_report(read_file(baseline), baseline) if "--baseline" in options else None
+    baseline, unmet = options.get("--baseline", ""), []
+    before = read_file(baseline) if baseline else b""
+    earlier = read_report(before, baseline) if baseline else None
     check_names("--question", questions, [question.id for question in case.questions],
                 "n'est pas une question du cas")
     check_outputs(options, [path, baseline, *folder.files, *contexts])
@@ -4509,10 +4614,13 @@ def diagnose_file(options: dict) -> tuple:
     report["comparisons"] = compare_all(report["variants"])
     table = format_table(report, questions)
     if earlier:
-        report["baseline"] = compare_reports(report, earlier)
+        report["baseline"] = {"file": os.path.basename(baseline), "sha256": sha256(before),
+                              **compare_reports(report, earlier)}
         table += format_baseline(report["baseline"])
+        unmet += regressions(report["baseline"]) if "--no-regression" in options else []
     say("".join(f"attention : {warning}\n" for warning in report["warnings"]), sys.stderr)
-    return make_texts(options, report, case, cutting_of), table, "".join(unmet_requirements(report, required))
+    unmet += unmet_requirements(report, required)
+    return make_texts(options, report, case, cutting_of), table, "".join(unmet)
 
 
 def check_names(option: str, names: Iterable[str], known: Sequence[str], problem: str) -> None:
@@ -4551,7 +4659,7 @@ def unmet_requirements(report: Tree, required: Iterable[str]) -> Iterator[str]:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """The command: 0 done, 1 a guard failed, 2 for the user to mend, 3 --require not met, 130 interrupted."""
+    """The command: 0 done, 1 a guard failed, 2 for the user to mend, 3 a gate not met, 130 interrupted."""
     try:
         try:
             for stream in (sys.stdout, sys.stderr):

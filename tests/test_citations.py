@@ -159,5 +159,88 @@ class Citations(TestCase):
         self.assertEqual(run("--citations", REGISTER, "--output", REGISTER)[0], 2)
 
 
+class Excerpts(TestCase):
+    """What a text that is not the whole of its passage is told to be, and when a part is enough."""
+
+    PASSAGE = "L'acheteur a sept jours, pas un de plus.\nIl paie 1\u202f140 euros au comptant."
+
+    def judge(self, text, **changes):
+        """The one citation of a register of one passage, and the lines printed."""
+        register = {"passages": [{"id": "S", "text": self.PASSAGE}], "context": ["S"], "claims": [
+            {"id": "c", "text": "Sept jours.", "citations": [
+                {"passage": "S", "text": text, "relation": "supports"}]}], **changes}
+        code, out, err = run("--citations", self.write(register, "registre.json"),
+                             "--output", self.folder / "r.json")
+        self.assertEqual((code, err), (0, ""))
+        found = json.loads((self.folder / "r.json").read_text(encoding="utf-8"))["citations"]
+        claim, = found["claims"]
+        cited, = claim["citations"]
+        self.assertEqual((found["excerpts"], claim["text"], cited["text"]),
+                         (changes.get("excerpts", False), "Sept jours.", text))
+        self.assertEqual(claim["verdict"] == "supported", cited["status"] == "valid")
+        return [cited[key] for key in ("status", "excerpt", "typography")], out.splitlines()
+
+    def test_a_run_of_whole_words_is_enough_when_the_register_says_so(self):
+        for text in ("sept jours", self.PASSAGE.splitlines()[0], "de plus.\r\nIl paie", self.PASSAGE[:-1]):
+            for excerpts, status in ((True, "valid"), (False, "content_mismatch")):
+                found, lines = self.judge(text, excerpts=excerpts)
+                self.assertEqual(found, [status, True, False], text)
+                told = "valide (extrait)" if excerpts else "autre texte (extrait)"
+                self.assertIn("    S : {}, soutient".format(told), lines)
+
+    def test_typography_alone_is_told_and_never_enough(self):
+        for text, excerpt in (
+                (self.PASSAGE.replace("'", "’"), False), (self.PASSAGE.replace("\n", " "), False),
+                (self.PASSAGE + " ", False), ("L’acheteur a sept jours", True), ("de plus. Il paie", True)):
+            for excerpts in (True, False):
+                found, lines = self.judge(text, excerpts=excerpts)
+                self.assertEqual(found, ["content_mismatch", excerpt, True], text)
+                told = "autre texte{} (typographie)".format(" (extrait)" * excerpt)
+                self.assertIn("    S : {}, soutient".format(told), lines)
+        passage = [{"id": "S", "text": "Payé à l'échéance"}]
+        found, _ = self.judge("Paye\u0301 à l'e\u0301che\u0301ance", passages=passage)
+        self.assertEqual(found, ["content_mismatch", False, True])
+
+    def test_half_a_word_half_a_number_or_another_word_is_no_excerpt(self):
+        for text in ("sept jour", "140 euros", "acheteur a quatorze jours", "sept jours […] Il paie"):
+            found, lines = self.judge(text, excerpts=True)
+            self.assertEqual(found, ["content_mismatch", False, False], text)
+            self.assertIn("    S : autre texte, soutient", lines)
+
+    def test_what_has_no_text_to_be_held_to_has_no_marks(self):
+        for text, status, changes in (
+                (self.PASSAGE, "valid", {}), ("sept jours", "not_in_context", {"context": []}),
+                ("sept jours", "source_missing", {"passages": [], "context": []}),
+                ("sept jours", "revision_mismatch", {
+                    "passages": [{"id": "S", "revision": 2, "text": self.PASSAGE}]})):
+            self.assertEqual(self.judge(text, excerpts=True, **changes)[0], [status, None, None])
+
+    def test_the_seventeen_claims_count_the_same_with_excerpts(self):
+        register = json.loads(REGISTER.read_text(encoding="utf-8"))
+        for changes in ({}, {"excerpts": False}, {"excerpts": True}):
+            code, out, _ = run("--citations", self.write({**register, **changes}, "registre.json"))
+            fractions = [line.split()[-1] for line in out.splitlines()[2:5]]
+            self.assertEqual((code, fractions), (0, ["7/17", "7/19", "15/19"]))
+
+    def test_excerpts_is_true_or_false(self):
+        register = {"passages": [{"id": "S", "text": "x"}], "context": ["S"], "claims": [], "excerpts": "oui"}
+        self.assertEqual(run("--citations", self.write(register, "registre.json")), (2, "", (
+            "registre.json : excerpts : attendu : true ou false ; trouvé : « oui ».\n")))
+
+    def test_a_cut_passage_is_cited_as_far_as_it_was_sent(self):
+        text = "Le préavis est de trois mois."
+        code, _, err = run("--case", self.write(make_case(text, settings={"budget_words": 4})),
+                           "--output", self.folder / "resultat.json")
+        self.assertEqual(code, 0, err)
+        origin = {"report": "resultat.json", "variant": "paragraphes", "question": "q"}
+        for cited, status in (("préavis est", "valid"), ("préavis est de trois", "content_mismatch")):
+            register = {"context_from": origin, "excerpts": True, "claims": [
+                {"id": "c", "text": "…", "citations": [
+                    {"passage": "d#0001", "text": cited, "relation": "supports"}]}]}
+            run("--citations", self.write(register, "registre.json"), "--output", self.folder / "r.json")
+            found = json.loads((self.folder / "r.json").read_text(encoding="utf-8"))["citations"]
+            self.assertEqual(found["claims"][0]["citations"][0]["status"], status)
+
+
 if __name__ == "__main__":
     unittest.main()

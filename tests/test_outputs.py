@@ -256,7 +256,7 @@ class Paths(Outputs):
                 (["--output", "r.json", "c.json"], missing.format("c.json", "c.json")),
                 (["--case", "a.json", "b"],
                  "L'option « b » est inconnue. Possibles : --case, --output, --html, --from, --export, "
-                 "--question, --contexts, --require, --baseline, --citations, --self-test, --version, …."),
+                 "--question, --contexts, --require, --baseline, --no-regression, --citations, --self-test, …."),
                 (["--cas", "a.json"], "L'option « --cas » est inconnue. Vouliez-vous dire « --case » ?")):
             self.assertEqual(run(*argv), (2, "", sentence + "\n"))
 

@@ -157,7 +157,8 @@ class Reports(TestCase):
         lambda report, question, hit, fact: report["variants"][0].update(id=["x"]),
         lambda report, question, hit, fact: report["case"].update(documents=None),
         lambda report, question, hit, fact: report["case"]["documents"][0].update(id=[]),
-        lambda report, question, hit, fact: report.update(settings=[]))
+        lambda report, question, hit, fact: report.update(settings=[]),
+        lambda report, question, hit, fact: report["settings"].update(filters=[]))
 
     def damaged(self):
         report = self.report(make_case())
@@ -191,6 +192,193 @@ class Reports(TestCase):
         path = self.write(report, "avant.json")
         self.assertEqual(run("--case", self.folder / "cas.json", "--baseline", path)[0], 0)
         self.assertIsNone(variant(report, "paragraphes")["questions"][0]["facts"][0]["loss"])
+
+
+class LivingCorpus(TestCase):
+    """A baseline is compared with a case that has changed since: all that can be, and the rest is told."""
+
+    def setUp(self):
+        super().setUp()
+        self.case = {
+            "documents": [{"id": "bail", "text": "Préavis : trois mois.\n\nLoyer : cent euros."},
+                          {"id": "prêt", "text": "Durée : dix ans.\n\nDurée du crédit : vingt ans."}],
+            "facts": [{"id": "preavis", "document": "bail", "quote": "Préavis : trois mois"},
+                      {"id": "duree", "document": "prêt", "quote": "Durée : dix ans"}],
+            "questions": [{"id": "q_bail", "text": "Quel préavis ?", "required_facts": ["preavis"]},
+                          {"id": "q_pret", "text": "Quelle durée ?", "required_facts": ["duree"]}],
+            "variants": [{"id": "v", "unit": "paragraphs"}]}
+
+    def compare(self, after, *options, before=None):
+        """(code, baseline of the report, lines of standard output, of standard error)."""
+        reference = self.folder / "avant.json"
+        code, _, err = run("--case", self.write(before or self.case), "--output", reference)
+        self.assertEqual(code, 0, err)
+        return self.compare_again(after, *options)
+
+    def compare_again(self, after, *options):
+        code, out, err = run("--case", self.write(after), "--baseline", self.folder / "avant.json",
+                             "--output", self.folder / "apres.json", *options)
+        report = json.loads((self.folder / "apres.json").read_text(encoding="utf-8"))
+        return code, report["baseline"], out.splitlines(), err.splitlines()
+
+    def changed(self, **changes):
+        """The case, once in each of its lists an item is replaced or added, by id."""
+        case = json.loads(json.dumps(self.case))
+        for key, items in changes.items():
+            kept = {item["id"]: item for item in case[key]}
+            kept.update((item["id"], item) for item in items)
+            case[key] = list(kept.values())
+        return case
+
+    def test_one_unrelated_document_more(self):
+        after = self.changed(documents=[{"id": "note", "text": "Rien à voir."}])
+        code, baseline, lines, err = self.compare(after, "--no-regression")
+        self.assertEqual((code, err), (0, []))
+        self.assertEqual(baseline["differences"], ["1 document ajouté : note"])
+        self.assertEqual(baseline["variants"], {"v": {
+            "gained": [], "lost": [], "changed": [], "compared": 2, "edited": [], "not_compared": {}}})
+        self.assertEqual(lines[-3:], [
+            "Depuis le rapport de référence avant.json", "  attention : 1 document ajouté : note",
+            "  v : 0 preuve gagnée, 0 perdue, 0 étape changée"])
+
+    def test_a_document_more_that_takes_the_place_of_a_proof(self):
+        """Three passages that repeat the question's word push the proof out of the three that are sent."""
+        more = [{"id": "note{}".format(number), "text": "préavis préavis"} for number in range(3)]
+        code, baseline, lines, err = self.compare(self.changed(documents=more), "--no-regression")
+        self.assertEqual((code, err), (3, ["régression : v : 1 preuve perdue (q_bail · preavis)."]))
+        self.assertEqual(baseline["variants"]["v"]["lost"], [["q_bail", "preavis", "ranked_too_low"]])
+        self.assertIn("    - q_bail · preavis : classée trop bas", lines)
+        self.assertEqual(self.compare(self.changed(documents=more))[0], 0)
+
+    def test_an_edited_document_is_compared_where_its_quote_still_stands(self):
+        text = "Bail signé en mairie.\n\nPréavis : trois mois."
+        after = self.changed(documents=[{"id": "bail", "text": text}])
+        code, baseline, lines, err = self.compare(after, "--no-regression")
+        self.assertEqual((code, err, baseline["differences"]), (0, [], ["1 document modifié : bail"]))
+        self.assertEqual([baseline["variants"]["v"][key] for key in ("compared", "edited", "not_compared")],
+                         [2, [["q_bail", "preavis"]], {}])
+        after["settings"] = {"budget_words": 2}
+        code, baseline, lines, err = self.compare(after, "--no-regression")
+        self.assertEqual((code, err), (3, [
+            "régression : v : 2 preuves perdues (q_bail · preavis, q_pret · duree)."]))
+        self.assertIn("    - q_bail · preavis (document modifié) : coupée par le budget", lines)
+        self.assertIn("    - q_pret · duree : coupée par le budget", lines)
+        self.assertIn("  attention : budget_words : 120 → 2", lines)
+
+    def test_a_quote_in_other_typography_is_the_same_quote(self):
+        before = self.changed(facts=[{"id": "preavis", "document": "bail", "quote": "trois  mois"}])
+        after = self.changed(facts=[{"id": "preavis", "document": "bail", "quote": "trois mois"}])
+        self.assertEqual(self.compare(after, before=before)[1]["variants"]["v"]["compared"], 2)
+
+    def test_what_is_not_compared_is_counted_by_reason(self):
+        after = self.changed(
+            facts=[{"id": "preavis", "document": "bail", "quote": "trois mois"},
+                   {"id": "loyer", "document": "bail", "quote": "cent euros"}],
+            questions=[{"id": "q_pret", "text": "Durée du prêt ?", "required_facts": ["duree"]},
+                       {"id": "q_loyer", "text": "Quel loyer ?", "required_facts": ["loyer"]}])
+        before = self.changed(questions=[
+            {"id": "q_bis", "text": "Et le préavis ?", "required_facts": ["preavis"]},
+            {"id": "q_ter", "text": "Et après ?", "required_facts": ["preavis"]}])
+        code, baseline, lines, err = self.compare(after, before=before)
+        self.assertEqual(baseline["variants"]["v"]["not_compared"],
+                         {"fact_changed": 1, "question_changed": 1, "added": 1, "removed": 2})
+        self.assertEqual(sorted(line for line in lines if "?" in line), [
+            "    ? 1 preuve hors comparaison : fait modifié",
+            "    ? 1 preuve hors comparaison : question modifiée",
+            "    ? 1 preuve hors comparaison : sans équivalent dans la référence",
+            "    ? 2 preuves hors comparaison : sans équivalent dans ce rapport"])
+        self.assertIn("  v : rien n'est comparé", lines)
+
+    def test_a_removed_question_is_told_and_is_no_regression(self):
+        after = self.changed()
+        del after["questions"][0]
+        code, baseline, lines, err = self.compare(after, "--no-regression")
+        self.assertEqual((code, baseline["variants"]["v"]["not_compared"]), (0, {"removed": 1}))
+        self.assertIn("    ? 1 preuve hors comparaison : sans équivalent dans ce rapport", lines)
+        self.assertIn("  attention : 1 question retirée : q_bail", lines)
+
+    def test_a_variant_or_an_engine_that_is_gone_is_told(self):
+        after = self.changed(variants=[{"id": "w", "unit": "words", "size": 3, "overlap": 0}])
+        contexts = self.write('{"question": "q_bail", "context": ["Préavis : trois mois."]}\n'
+                              '{"question": "q_pret", "context": []}', "moteur.jsonl")
+        run("--case", self.write(self.case), "--contexts", contexts, "--output", self.folder / "avant.json")
+        code, baseline, lines, err = self.compare_again(after, "--no-regression")
+        self.assertEqual({name: (changes["compared"], changes["not_compared"])
+                          for name, changes in baseline["variants"].items()},
+                         {"v": (2, {}), "w": (0, {"added": 2}), "moteur": (0, {"removed": 2})})
+        self.assertEqual(baseline["differences"], ["1 variante ajoutée : w", "1 variante retirée : moteur"])
+        self.assertIn("  moteur : rien n'est comparé", lines)
+        self.assertEqual(code, 0)
+
+    def test_a_variant_cut_otherwise_is_compared_all_the_same(self):
+        after = dict(self.case, variants=[{"id": "v", "unit": "words", "size": 2, "overlap": 0}])
+        code, baseline, _, err = self.compare(after, "--no-regression")
+        self.assertEqual((code, baseline["differences"]), (3, ["1 variante modifiée : v"]))
+        self.assertIn("q_bail · preavis", err[-1])
+
+    def test_settings_read_as_what_they_were_and_what_they_are(self):
+        before = dict(self.case, filters={"pays": "FR", "an": {"gte": 2}},
+                      settings={"stop_words": ["le", "la"]},
+                      documents=[dict(document, pays="FR", an=3) for document in self.case["documents"]])
+        after = dict(before, filters={"an": {"gte": 3, "lte": 4}},
+                     settings={"stop_words": ["la", "un"], "top_k": 6, "index_titles": True})
+        self.assertEqual(self.compare(after, before=before)[1]["differences"], [
+            "top_k : 3 → 6", "stop_words : le → un", "index_titles : false → true",
+            "filters.pays : FR → absent", "filters.an : >= 2 → >= 3 et <= 4"])
+        more = dict(before, settings={"stop_words": ["le", "la", "un"]})
+        self.assertEqual(self.compare(more, before=before)[1]["differences"], ["stop_words : rien → un"])
+
+    def test_a_filter_put_on_a_question_that_loses_its_proof(self):
+        documents = [dict(document, pays="FR") for document in self.case["documents"]]
+        before = self.changed(documents=documents + [{"id": "note", "text": "Préavis belge.", "pays": "BE"}])
+        after = json.loads(json.dumps(before))
+        after["questions"][0]["filters"] = {"pays": "BE"}
+        code, baseline, _, err = self.compare(after, "--no-regression", before=before)
+        self.assertEqual((code, baseline["differences"]), (3, ["1 question modifiée : q_bail"]))
+        self.assertEqual(err[-1], "régression : v : 1 preuve perdue (q_bail · preavis).")
+
+    def test_settings_of_another_version_are_told_as_they_are(self):
+        run("--case", self.write(self.case), "--output", self.folder / "avant.json")
+        report = json.loads((self.folder / "avant.json").read_text(encoding="utf-8"))
+        report["settings"].update(filters={"pays": {"not": "FR"}}, budget_words=None, stop_words=3, ranker=[[1]])
+        del report["settings"]["top_k"]
+        self.write(report, "avant.json")
+        differences = self.compare_again(self.case)[1]["differences"]
+        self.assertEqual([told for told in differences if "stop_words" not in told], [
+            "budget_words : absent → 120", "ranker : [1] → absent", "filters.pays : FR → absent",
+            "top_k : absent → 3"])
+
+    def test_many_documents_more_take_one_line(self):
+        more = [{"id": "n{}".format(number), "text": "Rien."} for number in range(40)]
+        _, baseline, lines, _ = self.compare(self.changed(documents=more))
+        self.assertEqual(baseline["differences"], ["40 documents ajoutés : n0, n1, n2, n3, n4, …"])
+
+    def test_a_gate_that_compares_nothing_does_not_hold(self):
+        other = make_case(variants=self.case["variants"])
+        code, _, _, err = self.compare(other, "--no-regression")
+        self.assertEqual((code, err), (3, [
+            "régression : rien n'est comparable à avant.json ; donnez un rapport du même cas."]))
+        empty = {"documents": self.case["documents"], "facts": [], "variants": self.case["variants"],
+                 "questions": [{"id": "q", "text": "Quel taux ?", "answerable": False}]}
+        self.assertEqual(self.compare(empty, "--no-regression", before=empty)[0], 0)
+
+    def test_it_is_refused_without_a_baseline(self):
+        self.assertEqual(run("--case", self.write(self.case), "--no-regression"), (
+            2, "", "--no-regression ne s'emploie qu'avec --baseline, qui donne le rapport de référence.\n"))
+
+    def test_both_gates_are_told(self):
+        after = dict(self.case, settings={"budget_words": 2})
+        code, _, _, err = self.compare(after, "--no-regression", "--require", "v")
+        self.assertEqual((code, [line.split(" : ")[0] for line in err]),
+                         (3, ["régression", "exigence non tenue"]))
+
+    def test_a_report_whose_engine_sent_foreign_text_can_be_a_baseline(self):
+        run("--case", self.write(self.case), "--output", self.folder / "avant.json")
+        report = json.loads((self.folder / "avant.json").read_text(encoding="utf-8"))
+        foreign = dict.fromkeys(("passage", "document", "start", "end"))
+        report["variants"][0]["questions"][0]["context"][0].update(foreign)
+        self.write(report, "avant.json")
+        self.assertEqual(self.compare_again(self.case)[0], 0)
 
 
 if __name__ == "__main__":

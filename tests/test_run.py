@@ -142,7 +142,7 @@ class Usage(TestCase):
         for argv, sentence in (
             (["--outptu", "x"], "L'option « --outptu » est inconnue. Vouliez-vous dire « --output » ?"),
             (["-x"], "L'option « -x » est inconnue. Possibles : --case, --output, --html, --from, --export, "
-             "--question, --contexts, --require, --baseline, --citations, --self-test, --version, …."), ([
+             "--question, --contexts, --require, --baseline, --no-regression, --citations, --self-test, …."), ([
                  "--case"], "L'option --case attend une valeur. Voyez --help."), ([
                      "--self-test=oui"], "L'option --self-test n'attend pas de valeur. Voyez --help."), ([
                          "--out", "x"], "L'option « --out » est inconnue. Vouliez-vous dire « --output » ?"),
