@@ -1532,14 +1532,22 @@ LISTED_FAULTS = 100      # of one file
 
 
 class Faults:
-    """Gathers the faults of one file, to be shown together."""
+    """Gathers the faults of one file, to be shown together.
 
-    def __init__(self, file: str):
-        self.file, self.told = file, {}  # {sentence: what suggestion takes, if anything}
+    alike: those of one kind, which differ by names and figures alone, are shown as one.
+    """
+
+    def __init__(self, file: str, alike: bool = False):
+        self.file, self.alike = file, alike
+        self.told = {}  # {kind: (its first sentence, what suggestion takes, if anything, its places as keys)}
 
     def add(self, place: str, problem: str, *meant: Any) -> None:
         """Tell a problem at a place; meant: the name that was given, and those among which it should be."""
-        self.told.setdefault(" : ".join(filter(None, (self.file, place, problem))), meant)
+        kind = sentence = " : ".join(filter(None, (self.file, place, problem)))
+        if self.alike and place:
+            kind = re.sub("« .*? »|[0-9]+", "", problem).partition(". ")[0]
+        _, _, places = self.told.setdefault(kind, (sentence, meant, {}))
+        places[place] = None
 
     def extend(self, place: str, error: AtelierError) -> None:
         """Tell the sentences of an error that knows neither file nor place."""
@@ -1548,8 +1556,10 @@ class Faults:
 
     def check(self) -> None:
         """Raise AtelierError when there is at least one fault; beyond LISTED_FAULTS they are counted."""
-        sentences = [sentence + (" " + suggestion(*meant) if meant else "")
-                     for sentence, meant in islice(self.told.items(), LISTED_FAULTS)]
+        sentences = []
+        for sentence, meant, (_, *others) in islice(self.told.values(), LISTED_FAULTS):
+            also = f" De même en {counted(len(others), 'autre endroit')} : {some(others, 3)}."
+            sentences.append(sentence + (" " + suggestion(*meant) if meant else "") + also * bool(others))
         if len(self.told) > LISTED_FAULTS:
             sentences.append(f"{self.file} : et {counted(len(self.told) - LISTED_FAULTS, 'autre faute')}.")
         if sentences:
@@ -3138,28 +3148,6 @@ Delivery = record("Delivery", "context hits", """
     What a file says that an engine sent and found, [(Passage, words kept)] each; hits may be None.""")
 
 
-class AlikeFaults(Faults):
-    """Faults, of which those of one kind, alike but for names and figures, are told as one."""
-
-    def __init__(self, file: str):
-        super().__init__(file)
-        self.kinds = {}  # {kind: (its first problem, what it meant, its places as keys)}
-
-    def add(self, place: str, problem: str, *meant: Any) -> None:
-        kind = re.sub("« .*? »|[0-9]+", "", problem).partition(". ")[0] if place else problem
-        _, _, places = self.kinds.setdefault(kind, (problem, meant, {}))
-        places[place] = None
-
-    def check(self) -> None:
-        """Raise AtelierError when there is a fault: the first of each kind, and where the others are."""
-        for problem, meant, (first, *others) in self.kinds.values():
-            mend = " " + suggestion(*meant) if meant else ""
-            if others:
-                mend += f" De même en {counted(len(others), 'autre endroit')} : {some(others, 3)}."
-            super().add(first, problem + mend)
-        super().check()
-
-
 class Corpus:
     """What records may come from, by name: a case's documents and questions, and its variants' passages.
 
@@ -3437,7 +3425,7 @@ def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus, taken: Iter
 
     taken: the names that no engine may bear.  Raises AtelierError with all the faults of the file.
     """
-    faults, engines, ranking = AlikeFaults(name), {}, []
+    faults, engines, ranking = Faults(name, alike=True), {}, []
     stem = os.path.splitext(os.path.basename(name))[0]
     corpus.foreign.clear()
     for place, value in parse_lines(lines, faults):
@@ -3447,9 +3435,9 @@ def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus, taken: Iter
             read_line(value, place, stem, corpus, engines, faults)
     if ranking:
         engines[stem] = read_ranking(ranking, corpus, faults)
-    if not engines and not faults.kinds:
+    if not engines and not faults.told:
         faults.add("", "aucune ligne ; donnez un objet par ligne, une liste JSON ou un classement TREC.")
-    sound_lines = not faults.kinds
+    sound_lines = not faults.told
     for engine, deliveries in engines.items():
         if engine in taken:
             faults.add("", f"le moteur {shown(engine)} porte le nom d'une variante ou d'un autre moteur ; "
