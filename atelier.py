@@ -647,15 +647,12 @@ def redundant_words(spans: Sequence[Span]) -> int:
 
 
 def excluded_words(documents: Documents, filters: Filters, spans: Iterable[Span]) -> int:
-    """The words of spans, each occurrence counted, that lie where filters let nothing be found.
-
-    These are the words of a refused section, and all those of a document that is refused with each of its
-    sections; the words between sections are no reason to refuse the passages that hold some.
-    """
+    """How many words of spans, each occurrence counted, lie in sections that filters refuse, or anywhere in a
+    document that they refuse whole."""
     excluded = 0
-    for name, parts in groupby(sorted(spans) if filters else (), lambda span: span.document):
+    for name, parts in groupby(sorted(spans), lambda span: span.document):
         document, parts = documents[name], [span for span in parts if span.start < span.end]
-        if all(refused_by(filters, [owner]) for owner in (document, *document.sections)):
+        if all(refused_by(filters, [owner]) for owner in owners_of(document)):
             excluded += size(parts)
             continue
         for span in parts:

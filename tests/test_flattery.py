@@ -158,6 +158,17 @@ class Excluded(Judged):
                 self.judge(case, {"q": [{"document": "d", "start": 0, "end": end}]})
                 self.assertEqual(self.figures("excluded_words"), [excluded, excluded])
 
+    def test_each_time_that_an_excluded_document_is_sent_counts(self):
+        self.judge(CASE, {"q_preavis": [FORMER, dict(FORMER, end=3)], "q_duree": []})
+        self.assertEqual(self.figures("excluded_words"), [7, 0, 0, 7])
+
+    def test_what_holds_no_whole_word_has_none_that_is_excluded(self):
+        length = len("".join(section["text"] for section in self.SECTIONS))
+        for start, end in ((0, 3), (length - 3, length)):
+            self.judge(self.sectioned(filters={"livre": "A"}),
+                       {"q": [{"document": "d", "start_char": start, "end_char": end}]})
+            self.assertEqual(self.figures("excluded_words"), [0, 0])
+
     def test_a_heading_and_the_halves_of_words_are_no_words_of_the_corpus(self):
         half = {"document": "ancien", "start_char": 3, "end_char": 12, "heading": "un titre"}
         self.judge(CASE, {"q_preavis": [half], "q_duree": []})
