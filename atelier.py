@@ -122,9 +122,10 @@ Attempt = record("Attempt", "quote missing loss", """
     A Quote as one context leaves it: how many of its words are missing, its loss (None when covered).""")
 Verdict = record("Verdict", "fact attempts chosen", """
     A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
-Outcome = record("Outcome", "sent spans verdicts needed", """
-    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, and
-    what would be enough, when it was studied.""", defaults=(None,))
+Outcome = record("Outcome", "sent spans verdicts breaches needed", """
+    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, the
+    words out of bounds, {a key of BREACHES: how many}, and what would be enough, when it was studied.""",
+                 defaults=(None,))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -165,7 +166,7 @@ class AtelierError(Exception):
 
 def diagnose(case: Case, cutting_of: Callable[[str], Cutting], engines: Mapping[str, Iterable[Sent]] = {},
              study: Study = lambda case, outcome: outcome, tick: Callable[[], None] = lambda: None) -> Tree:
-    """The whole report, as a dict ready for JSON; warnings and comparisons are left to their doors.
+    """The whole report, a dict ready for JSON; warnings, comparisons and contexts are left to their doors.
 
     cutting_of(variant id) gives its passages; engines, {name: what it sent for each question, in order}, are
     judged beside the variants; study may add to an outcome; tick is called once a question is done.
@@ -176,7 +177,7 @@ def diagnose(case: Case, cutting_of: Callable[[str], Cutting], engines: Mapping[
     variants += [diagnose_engine(case, name, deliveries, study) for name, deliveries in engines.items()]
     return {"atelier": __version__, "environment": describe_environment(), "warnings": [],
             "case": describe_case(case), "settings": describe_settings(case.settings),
-            "variants": variants, "comparisons": []}
+            "variants": variants, "comparisons": [], "contexts": []}
 
 
 def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, words: Sequence[Words],
@@ -209,11 +210,8 @@ def diagnose_variant(case: Case, variant: Variant, cutting: Cutting, words: Sequ
 def diagnose_engine(case: Case, name: str, deliveries: Iterable[Sent], study: Study) -> Tree:
     """Another engine's part of the report: a variant's, None where an engine has no figure."""
     outcomes = [study(case, judge(case, sent)) for sent in deliveries]
-    questions = describe_outcomes(case, outcomes)
-    for question in questions:
-        question["over_budget"] = max(0, question["words_sent"] - case.settings.budget_words)
     return {"id": name, "chunking": None, "question_filters": True, **summarize_sets(case, None, outcomes),
-            "passages": None, "questions": questions}
+            "passages": None, "questions": describe_outcomes(case, outcomes)}
 
 
 def send(case: Case, cutting: Cutting, index: Index, admission: Optional[Admission], question: Question,
@@ -251,7 +249,9 @@ def judge(case: Case, sent: Sent) -> Outcome:
         attempts = [try_quote(case, sent, quote, spans) for quote in case.facts[name].quotes]
         chosen = min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span]))
         verdicts.append(Verdict(case.facts[name], attempts, chosen))
-    return Outcome(sent, spans, verdicts)
+    over = sum(hit.kept_words for hit in sent.context) - case.settings.budget_words
+    return Outcome(sent, spans, verdicts, {
+        "over_budget": max(0, over), "excluded_words": excluded_words(case.documents, sent.filters, spans)})
 
 
 def try_quote(case: Case, sent: Sent, quote: Quote, spans: Sequence[Span]) -> Attempt:
@@ -654,14 +654,34 @@ def foreign_words(sent: Sent) -> int:
     return size(hit.passage.touched for hit in sent.context if hit.passage.touched.document == NOWHERE.id)
 
 
+def excluded_words(documents: Documents, filters: Filters, spans: Iterable[Span]) -> int:
+    """How many words of spans, each occurrence counted, lie in sections that filters refuse, or anywhere in a
+    document that they refuse whole."""
+    excluded = 0
+    whole = sorted(span for span in spans if span.start < span.end)
+    for name, parts in groupby(whole, lambda span: span.document):
+        document = documents[name]
+        if all(refused_by(filters, [owner]) for owner in owners_of(document)):
+            excluded += size(parts)
+            continue
+        for span in parts:
+            for section in sections_of(document, passage_of(documents, span)):
+                if refused_by(filters, [section]):
+                    inside = make_passage(document, "", section.start, section.end, "").span
+                    excluded += min(span.end, inside.end) - max(span.start, inside.start)
+    return excluded
+
+
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
     """What the stages need; of an engine, whose passages are unknown, the quote stands for a passage."""
     document, own = case.documents[quote.document], passage_of(case.documents, quote)
     touched = touching(sent.cutting, quote) if sent.cutting else [own]
     inside = [passage for passage in touched if not refused_by(sent.filters, owners_of(document, passage))]
+    refusing = find_refusing(sent.filters, document, own, touched, inside)
+    excluded, unsent = (excluded_words(case.documents, sent.filters, spans) for spans in ([quote], missing))
     return Lost(quote, missing, sent, case.settings.budget_words,
-                find_refusing(sent.filters, document, own, touched, inside), inside,
-                [passage for passage in inside if holds(passage, quote)])
+                refusing if unsent == excluded else {},  # an engine may send what filters refuse
+                inside, [passage for passage in inside if holds(passage, quote)])
 
 
 def find_refusing(filters: Filters, document: Document, own: Passage, touched: Sequence[Passage],
@@ -815,6 +835,9 @@ def find_loss(lost: Lost, stages: Sequence[Stage]) -> Tree:
     raise AssertionError(f"no stage of loss holds for {lost.quote}")
 
 
+BREACHES = {"over_budget": "au-delà du budget", "excluded_words": "malgré les filtres"}  # words sent
+
+
 # --- 7. Filters: what of a cutting a question may find --------------------------------------------
 
 # Filters restrict the candidates, never the statistics.  A condition is a value (equal, or contained in a
@@ -907,6 +930,7 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
         "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
         "foreign_words": sum(foreign_words(outcome.sent) for outcome in judged),
+        **{key: sum(outcome.breaches[key] for outcome in judged) for key in BREACHES},
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
         "budget_curve": curve([outcome.needed and outcome.needed["budget_words"] for outcome in judged]),
         "depth_curve": curve([outcome.needed and depth_needed(
@@ -961,6 +985,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
         "words_sent": sum(hit.kept_words for hit in sent.context),
         "redundant_words": redundant_words(outcome.spans),
         "foreign_words": foreign_words(sent),
+        **outcome.breaches,
         "facts": facts,
         "all_required_covered": is_complete(question, [fact["covered"] for fact in facts]),
         "needed": outcome.needed,
@@ -1045,7 +1070,7 @@ def describe_size(case: Tree) -> str:
 
 
 def format_lines(variant: Tree) -> Iterator[str]:
-    """A variant's line of the result table, and one for each set of questions."""
+    """A variant's line of the result table, and one for each set; under each, what was out of bounds."""
     for name, summary in [(variant["id"], variant["summary"]), *variant.get("by_set", {}).items()]:
         whole = summary is variant["summary"]
         passages, words = (summary[key] or "-" if whole else ""
@@ -1055,6 +1080,10 @@ def format_lines(variant: Tree) -> Iterator[str]:
             "{complete_contexts}/{answerable_questions}".format(**summary),
             "{facts_covered}/{facts_required}".format(**summary),
             summary["words_sent"], summary["redundant_words"])
+        breaches = [f"{counted(summary[key], 'mot')} {problem}" for key, problem in BREACHES.items()
+                    if summary[key]]
+        if breaches:
+            yield "    " + clip("dont " + ", ".join(breaches), 76)
 
 
 def format_recall(variants: Sequence[Tree], top_k: int) -> List[str]:
@@ -2634,7 +2663,7 @@ def study(case: Case, outcome: Outcome) -> Outcome:
                     for attempt in verdict.attempts]
         verdicts.append(Verdict(verdict.fact, attempts, attempts[verdict.attempts.index(verdict.chosen)]))
     needed = find_needed(sent, [verdict.fact for verdict in verdicts]) if sent.question.answerable else None
-    return Outcome(sent._replace(index=None), outcome.spans, verdicts, needed)
+    return outcome._replace(sent=sent._replace(index=None), verdicts=verdicts, needed=needed)
 
 
 def explain_loss(case: Case, outcome: Outcome, attempt: Attempt) -> Tree:
@@ -2924,6 +2953,23 @@ def contexts_beyond_hits(case, variants):
                    "le contexte a des mots que « hits » n'a pas.")
 
 
+def contexts_out_of_bounds(case, variants):
+    for variant in variants:
+        for key, problem in BREACHES.items():
+            broken = [question for question in variant["questions"] if question[key]]
+            if broken:
+                words = counted(sum(question[key] for question in broken), "mot envoyé")
+                yield (f"moteur {shown(variant['id'])} : {words} {problem} "
+                       f"({some(question['id'] for question in broken)}) ; ses preuves peuvent en venir.")
+
+
+def contexts_of_quotes(case, variants):
+    for variant in variants:
+        if variant["chunking"] is None and variant["summary"]["evidence_iou"] == 1:
+            yield (f"moteur {shown(variant['id'])} : ses contextes sont les citations exigées elles-mêmes, "
+                   "sans un mot de plus ; ils ne disent rien d'une recherche.")
+
+
 def questions_without_terms(case, variants):
     if not case.questions:
         yield "aucune question : seuls les passages sont décrits."
@@ -2976,8 +3022,9 @@ def idle_variants(case, variants):
             yield f"variantes {', '.join(names)} : mêmes passages ; les comparer n'apprend rien."
 
 
-CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
-          documents_without_filtered_key, question_filters, idle_variants)
+CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, contexts_out_of_bounds,
+          contexts_of_quotes, questions_without_terms, documents_without_filtered_key, question_filters,
+          idle_variants)
 
 
 def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
@@ -4487,8 +4534,8 @@ OPTIONS = {  # what each takes (None: nothing), help
     "--question": ("ID", "montre tout le trajet de cette question, au lieu de la liste des pertes "
                          "(répétable)"),
     "--contexts": ("FICHIER", "juge aussi ce qu'un autre moteur a envoyé (répétable)"),
-    "--require": ("ID", "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet "
-                        "(répétable)"),
+    "--require": ("ID", "code 3 si un contexte de cette variante, ou de ce moteur, est incomplet, dépasse "
+                        "le budget ou passe outre les filtres (répétable)"),
     "--baseline": ("RAPPORT", "compare à un rapport antérieur"),
     "--no-regression": (None, "avec --baseline : code 3 si une preuve qui était couverte est perdue"),
     "--citations": ("FICHIER", "juge les citations d'un registre ; sans cas"),
@@ -4854,14 +4901,14 @@ def diagnose_file(options: dict) -> tuple:
     variants = {variant.id: variant for variant in case.variants}
     reused = contexts or "--export" in options  # else a variant's passages go with it
     cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, variants[name]))
-    engines, warnings = read_engines(contexts, case, cutting_of) if contexts else ({}, [])
+    engines, files, warnings = read_engines(contexts, case, cutting_of) if contexts else ({}, [], [])
     check_names("--require", required, [*variants, *engines], "n'est ni une variante ni un moteur")
     if "--export" in options:
         warnings = [*warnings, *unfit_for_trec(case)]
     tick = count_questions(len(case.questions) * len(variants)).__next__
     report = diagnose(case, cutting_of, engines, study, tick)
     report["warnings"] = [*warn(case, report["variants"]), *warnings]
-    report["comparisons"] = compare_all(report["variants"])
+    report["comparisons"], report["contexts"] = compare_all(report["variants"]), files
     table = format_table(report, questions)
     if earlier:
         report["baseline"] = {"file": os.path.basename(baseline), "sha256": sha256(before),
@@ -4881,14 +4928,18 @@ def check_names(option: str, names: Iterable[str], known: Sequence[str], problem
 
 
 def read_engines(paths: Sequence[str], case: Case, cutting_of: Callable[[str], Cutting]) -> tuple:
-    """({engine: what it Sent for each question}, warnings) of files of contexts."""
-    corpus, engines = Corpus(case, cutting_of), {}
+    """({engine: what it Sent for each question}, name and digest of each file, warnings) of contexts."""
+    from hashlib import sha256 as digest
+    corpus, engines, files = Corpus(case, cutting_of), {}, []
     names = [variant.id for variant in case.variants]
     for path in paths:
-        engines.update(read_contexts(read_lines(path), os.path.basename(path), corpus,
-                                     {*engines, *names}))
-    return {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
-                   for question in case.questions] for name, deliveries in engines.items()}, corpus.warnings
+        name, read = os.path.basename(path), digest()
+        lines = (read.update(line) or line for line in read_lines(path))
+        engines.update(read_contexts(lines, name, corpus, {*engines, *names}))
+        files.append({"file": name, "sha256": read.hexdigest()})
+    sent = {name: [engine_sent(case, question, deliveries.get(question.id, Delivery([], None)))
+                   for question in case.questions] for name, deliveries in engines.items()}
+    return sent, files, corpus.warnings
 
 
 def make_texts(options: dict, report: Tree, *exported: Any) -> Dict[str, Iterable[str]]:
@@ -4899,13 +4950,21 @@ def make_texts(options: dict, report: Tree, *exported: Any) -> Dict[str, Iterabl
 
 
 def unmet_requirements(report: Tree, required: Iterable[str]) -> Iterator[str]:
-    """Which contexts of some variants and engines are incomplete, a line for each that has any."""
-    for variant in report["variants"]:
-        missed = [question["id"] for question in variant["questions"]
-                  if question["all_required_covered"] is False]
-        if missed and variant["id"] in required:
-            yield (f"exigence non tenue : {variant['id']} : {counted(len(missed), 'contexte incomplet')} "
-                   f"({some(missed)}).\n")
+    """A line for each of some variants and engines whose contexts are incomplete or out of bounds: which."""
+    for variant in (variant for variant in report["variants"] if variant["id"] in required):
+        questions = variant["questions"]
+        missed = [question for question in questions if question["all_required_covered"] is False]
+        failures = [("contexte incomplet", "", missed)]
+        failures += [("contexte envoyé", " " + problem, [question for question in questions if question[key]])
+                     for key, problem in BREACHES.items()]
+        told = [f"{counted(len(failing), noun)}{problem} ({some(question['id'] for question in failing)})"
+                for noun, problem, failing in failures if failing]
+        foreign = [question["id"] for question in missed if question.get("foreign_words")]
+        if foreign:
+            told.append(f"preuve absente et texte étranger au corpus ({some(foreign)}) peuvent n'être qu'un, "
+                        "si le moteur a récrit la preuve")
+        if told:
+            yield f"exigence non tenue : {variant['id']} : {' ; '.join(told)}.\n"
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
