@@ -649,9 +649,9 @@ def redundant_words(spans: Sequence[Span]) -> int:
 def excluded_words(documents: Documents, filters: Filters, spans: Iterable[Span]) -> int:
     """How many words of spans, each occurrence counted, lie in sections that filters refuse, or anywhere in a
     document that they refuse whole."""
-    excluded = 0
-    for name, parts in groupby(sorted(spans), lambda span: span.document):
-        document, parts = documents[name], [span for span in parts if span.start < span.end]
+    excluded, whole_words = 0, sorted(span for span in spans if span.start < span.end)
+    for name, parts in groupby(whole_words, lambda span: span.document):
+        document, parts = documents[name], list(parts)
         if all(refused_by(filters, [owner]) for owner in owners_of(document)):
             excluded += size(parts)
             continue
