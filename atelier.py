@@ -657,10 +657,9 @@ def foreign_words(sent: Sent) -> int:
 def excluded_words(documents: Documents, filters: Filters, spans: Iterable[Span]) -> int:
     """How many words of spans, each occurrence counted, lie in sections that filters refuse, or anywhere in a
     document that they refuse whole."""
-    excluded = 0
-    whole = sorted(span for span in spans if span.start < span.end)
-    for name, parts in groupby(whole, lambda span: span.document):
-        document = documents[name]
+    excluded, whole_words = 0, sorted(span for span in spans if span.start < span.end)
+    for name, parts in groupby(whole_words, lambda span: span.document):
+        document, parts = documents[name], list(parts)
         if all(refused_by(filters, [owner]) for owner in owners_of(document)):
             excluded += size(parts)
             continue
