@@ -3260,9 +3260,11 @@ FIELDS = {
              "split_idx_start start_index",
     "end": "end_char metadata.end_char end_char_idx end_index",
 }
-WRAPPERS = ("kwargs", "node", "_source", "payload")  # a record in a record: LangChain's to_json, LlamaIndex's
-ROWS = ("hits.hits", "result.points", "result", "points")  # nodes, and the rows of Elasticsearch and Qdrant
-PARENT = "relationships.4 meta.__parent_id __parent_id"  # whose positions may start from there
+# Where a record is in another one (LangChain's to_json, LlamaIndex's nodes with a score, Elasticsearch's and
+# Qdrant's rows), the rows in a whole answer, and the parent from whose beginning positions may count.
+WRAPPERS = ("kwargs", "node", "_source", "payload")
+ROWS = ("hits.hits", "result.points", "result", "points")
+PARENT = "relationships.4 meta.__parent_id __parent_id"
 BLANK = b"\xef\xbb\xbf \t\r\n\v\f"  # a BOM's bytes, and those of white space
 TOLD_FOREIGN = 3  # texts of a file that no document has
 
@@ -3403,10 +3405,9 @@ def read_passage(record: Any, corpus: Corpus, place: str) -> tuple:
 
 def exported_name(record: Tree, corpus: Corpus) -> Any:
     """The name of an exported passage: a record's `passage`, or its id when it is one; None without."""
-    names = [record.get("_id"), record.get("id")]
     begun = tuple(variant.id + "/" for variant in corpus.case.variants)
-    known = [name for name in names if isinstance(name, str) and name.startswith(begun)]
-    return known[0] if record.get("passage") is None and known else record.get("passage")
+    known = [name for name in look_up_all(record, "_id id") if str(name).startswith(begun)]
+    return next(iter(look_up_all(record, "passage") + known), None)
 
 
 def make_foreign(text: str, heading: str) -> Passage:
@@ -3483,8 +3484,8 @@ def explain_limits(start: int, last: int, end: Optional[int], in_words: bool, do
                    text: Optional[str], corpus: Corpus) -> str:
     """What is wrong with positions: outside the document, or those of another text than the one given."""
     length, unit = (len(document.starts), "mots") if in_words else (len(document.text), "caractères")
-    place, name, limits = f"positions {start} à {last}", shown(document.id), characters_at(
-        document, start, last, in_words)
+    place, name = f"positions {start} à {last}", shown(document.id)
+    limits = characters_at(document, start, last, in_words)
     problem = f"{place} hors du document {name}, qui compte {length} {unit}."
     if limits:
         there = fold_text(document.text[slice(*limits)])
@@ -3501,23 +3502,27 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Opti
 
     None when it is nowhere in the corpus.
     """
-    needle, every = fold_text(text), []
-    for home in corpus.case.documents.values():
-        folded = corpus.texts[home.id].text
-        every += [(home, at) for at in sorted({folded.find(needle), folded.rfind(needle)}) if at >= 0]
-    places = [(home, at) for home, at in every if document in (None, home)]
+    every = corpus.case.documents.values()
+    places = places_of(text, [document] if document else every, corpus)
     if len(places) > 1:
         where = f"dans {shown(document.id)}" if document else "dans le corpus"
         enough = len({home.id for home, _ in places}) == len(places)
         mend = "donnez son document : il suffit" if enough else "donnez ses positions"
         raise AtelierError(f"le texte {shown(text)} figure plusieurs fois {where} ; {mend}.")
-    if every and not places:
+    elsewhere = places_of(text, every, corpus) if document and not places else ()
+    if elsewhere:
         raise AtelierError(f"le texte {shown(text)} n'est pas dans {shown(document.id)}, mais dans "
-                           f"{shown(every[0][0].id)} ; corrigez son document.")
-    if not places:
-        return None
-    home, first = places[0]
-    return (home, *characters_of(corpus.texts[home.id], home, first, first + len(needle)))
+                           f"{shown(elsewhere[0][0].id)} ; corrigez son document.")
+    for home, first in places:
+        last = first + len(fold_text(text))
+        return (home, *characters_of(corpus.texts[home.id], home, first, last))
+
+
+def places_of(text: str, homes: Iterable[Document], corpus: Corpus) -> List[tuple]:
+    """The (document, character of its folded text) of the first and the last places of a text in each."""
+    needle, folded = fold_text(text), [(home, corpus.texts[home.id].text) for home in homes]
+    return [(home, at) for home, whole in folded
+            for at in sorted({whole.find(needle), whole.rfind(needle)}) if at >= 0]
 
 
 def tell_foreign(corpus: Corpus) -> Iterator[str]:
@@ -3620,8 +3625,8 @@ def read_line(line: Tree, place: str, stem: str, corpus: Corpus, engines: dict, 
     asked = [line[name] for name in ("question", "user_input", "input") if name in line]
     if not asked:
         faults.add(place, "la clé « question » manque ; ajoutez-la.")
-    question = asked and collect(faults, place, corpus.find, "question", "inconnue", asked[0],
-                                 corpus.questions, corpus.asked)
+    question = collect(faults, place, corpus.find, "question", "inconnue", asked[0], corpus.questions,
+                       corpus.asked) if asked else None
     key = find_sent(line, place, faults)
     context = read_passages(line.get(key, []), key, place, corpus, faults)
     hits = line.get("hits")
@@ -3672,7 +3677,7 @@ def rows_of(value: Any, key: str) -> list:
             if len(value["ids"]) > 1:
                 raise AtelierError(f"« {key} » répond à {len(value['ids'])} questions ; une ligne n'en a "
                                    "qu'une.")
-            columns = [column and column[0] for column in columns]
+            columns = [column[0] if column and isinstance(column, list) else None for column in columns]
         columns = [column if isinstance(column, list) else [None] * len(columns[0]) for column in columns]
         return [dict(zip(("id", "text", "metadata"), row)) for row in zip(*columns)]
     if not isinstance(value, list):

@@ -726,8 +726,11 @@ class Figures(TestCase):
         self.assertNotIn("Test des signes", out)
 
 
-CONTRACT = ("Le préavis est de trois mois. La prime est due chaque année.\n\nLes frais de dossier sont de vingt euros. "
-            "Le siège est à Lyon.")
+CONTRACT = (
+    "Le préavis est de trois mois. La prime est due chaque année.\n\n"
+    "Les frais de dossier sont de vingt euros. "
+    "Le siège est à Lyon."
+)
 
 
 class RecordsCase(TestCase):
@@ -739,14 +742,26 @@ class RecordsCase(TestCase):
         self.case = make_case(
             documents=[{"id": "c", "file": "contrat.txt"}],
             facts=[{"id": "f", "document": "c", "quote": "préavis est de trois mois"}],
-            questions=[{"id": "q", "text": "Quel préavis ?", "required_facts": ["f"]}])
+            questions=[{"id": "q", "text": "Quel préavis ?", "required_facts": ["f"]}],
+        )
 
     def run_lines(self, *lines, options=(), name="moteur.jsonl"):
-        """(exit code, standard error, the engine's question or None) once an engine's file has these lines."""
+        """(exit code, standard error, the engine's question or None) of an engine's file of these lines."""
         target = self.folder / "rapport.json"
-        path = self.write("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), name)
-        code, _, err = run("--case", self.write(self.case), "--contexts", path, "--output", target,
-                           "--html", self.folder / "page.html", *options)
+        path = self.write(
+            "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), name
+        )
+        code, _, err = run(
+            "--case",
+            self.write(self.case),
+            "--contexts",
+            path,
+            "--output",
+            target,
+            "--html",
+            self.folder / "page.html",
+            *options,
+        )
         report = json.loads(target.read_text(encoding="utf-8")) if code != 2 else None
         return code, err, report and report["variants"][-1]["questions"][0]
 
@@ -758,7 +773,7 @@ class RecordsCase(TestCase):
     def fault(self, context):
         code, err, _ = self.run_lines({"question": "q", "context": context})
         self.assertEqual(code, 2, err)
-        sentence, = err.splitlines()
+        (sentence,) = err.splitlines()
         return sentence.replace("moteur.jsonl : ligne 1", "", 1).lstrip(" :")
 
 
@@ -770,37 +785,120 @@ class Records(RecordsCase):
         uuid = "528255d9-96ce-4a36-ac5d-5ea6692c74bf"
         source = {"1": {"node_id": uuid, "node_type": "4", "class_name": "RelatedNodeInfo"}}
         path = {"file_path": "/data/contrat.txt", "file_name": "contrat.txt"}
-        leaf = {"id_": "18d7e30a", "metadata": path, "relationships": {
-            **source, "4": {"node_id": "f664afeb", "node_type": "1"}}, "text": text, "start_char_idx": 12,
-            "end_char_idx": 41, "class_name": "TextNode"}
+        leaf = {
+            "id_": "18d7e30a",
+            "metadata": path,
+            "relationships": {**source, "4": {"node_id": "f664afeb", "node_type": "1"}},
+            "text": text,
+            "start_char_idx": 12,
+            "end_char_idx": 41,
+            "class_name": "TextNode",
+        }
         window = text + "  La prime est due chaque année."
         shapes = {
-            "LangChain.js": {"pageContent": text, "metadata": {"source": "./contrat.txt", "loc": {
-                "lines": {"from": 1, "to": 1}}}},
-            "LangChain with scores": [{"id": None, "metadata": {"source": "./contrat.txt"}, "page_content": text,
-                                       "type": "Document"}, 0.5],
-            "LlamaIndex": {"id_": "e25f", "metadata": path, "relationships": source, "text": text,
-                           "start_char_idx": start, "end_char_idx": len(text), "class_name": "TextNode"},
-            "LlamaIndex document": {"id_": uuid, "metadata": path, "relationships": {}, "text_resource": {
-                "embeddings": None, "text": text, "path": None, "url": None, "mimetype": None}},
+            "LangChain.js": {
+                "pageContent": text,
+                "metadata": {"source": "./contrat.txt", "loc": {"lines": {"from": 1, "to": 1}}},
+            },
+            "LangChain with scores": [
+                {
+                    "id": None,
+                    "metadata": {"source": "./contrat.txt"},
+                    "page_content": text,
+                    "type": "Document",
+                },
+                0.5,
+            ],
+            "LlamaIndex": {
+                "id_": "e25f",
+                "metadata": path,
+                "relationships": source,
+                "text": text,
+                "start_char_idx": start,
+                "end_char_idx": len(text),
+                "class_name": "TextNode",
+            },
+            "LlamaIndex document": {
+                "id_": uuid,
+                "metadata": path,
+                "relationships": {},
+                "text_resource": {
+                    "embeddings": None,
+                    "text": text,
+                    "path": None,
+                    "url": None,
+                    "mimetype": None,
+                },
+            },
             "LlamaIndex hierarchical": {"node": leaf, "score": 0.5, "class_name": "NodeWithScore"},
-            "LlamaIndex after metadata replacement": {"node": {
-                "id_": "e25f", "metadata": {**path, "window": window, "original_text": text}, "text": window,
-                "relationships": source, "start_char_idx": 30, "end_char_idx": 60}, "score": 0.5},
-            "Haystack hierarchical": {"id": "bb80", "content": text, "blob": None, "score": None, "meta": {
-                "file_path": "/data/contrat.txt", "__block_size": 5, "__parent_id": "5913", "__children_ids": [],
-                "__level": 2, "source_id": "5913", "page_number": 1, "split_id": 1, "split_idx_start": 24}},
-            "Unstructured": {"type": "NarrativeText", "element_id": "5ef1", "text": text, "metadata": {
-                "languages": ["fra"], "filename": "contrat.txt", "filetype": "text/plain"}},
-            "docling": {"text": text, "meta": {
-                "schema_name": "docling_core.transforms.chunker.DocMeta", "version": "1.0.0", "doc_items": [],
-                "headings": ["Contrat"], "origin": {"mimetype": "text/plain", "binary_hash": 12,
-                                                    "filename": "contrat.txt", "uri": None}}},
-            "Elasticsearch hit": {"_index": "i", "_id": "7", "_score": 1.2, "_source": {
-                "content": text, "document": "c"}},
-            "Qdrant point": {"id": 3, "version": 0, "score": 0.8, "payload": {
-                "page_content": text, "metadata": {"source": "contrat.txt"}}, "vector": None},
-            "export in Elasticsearch": {"_index": "i", "_id": "paragraphes/c#0001", "_score": 1.2, "_source": {}},
+            "LlamaIndex after metadata replacement": {
+                "node": {
+                    "id_": "e25f",
+                    "metadata": {**path, "window": window, "original_text": text},
+                    "text": window,
+                    "relationships": source,
+                    "start_char_idx": 30,
+                    "end_char_idx": 60,
+                },
+                "score": 0.5,
+            },
+            "Haystack hierarchical": {
+                "id": "bb80",
+                "content": text,
+                "blob": None,
+                "score": None,
+                "meta": {
+                    "file_path": "/data/contrat.txt",
+                    "__block_size": 5,
+                    "__parent_id": "5913",
+                    "__children_ids": [],
+                    "__level": 2,
+                    "source_id": "5913",
+                    "page_number": 1,
+                    "split_id": 1,
+                    "split_idx_start": 24,
+                },
+            },
+            "Unstructured": {
+                "type": "NarrativeText",
+                "element_id": "5ef1",
+                "text": text,
+                "metadata": {"languages": ["fra"], "filename": "contrat.txt", "filetype": "text/plain"},
+            },
+            "docling": {
+                "text": text,
+                "meta": {
+                    "schema_name": "docling_core.transforms.chunker.DocMeta",
+                    "version": "1.0.0",
+                    "doc_items": [],
+                    "headings": ["Contrat"],
+                    "origin": {
+                        "mimetype": "text/plain",
+                        "binary_hash": 12,
+                        "filename": "contrat.txt",
+                        "uri": None,
+                    },
+                },
+            },
+            "Elasticsearch hit": {
+                "_index": "i",
+                "_id": "7",
+                "_score": 1.2,
+                "_source": {"content": text, "document": "c"},
+            },
+            "Qdrant point": {
+                "id": 3,
+                "version": 0,
+                "score": 0.8,
+                "payload": {"page_content": text, "metadata": {"source": "contrat.txt"}},
+                "vector": None,
+            },
+            "export in Elasticsearch": {
+                "_index": "i",
+                "_id": "paragraphes/c#0001",
+                "_score": 1.2,
+                "_source": {},
+            },
         }
         for name, record in shapes.items():
             with self.subTest(name):
@@ -811,33 +909,68 @@ class Records(RecordsCase):
     def test_whole_answers(self):
         text, other = "Le préavis est de trois mois.", "Le siège est à Lyon."
         rows = [{"_id": str(rank), "_source": {"text": each}} for rank, each in enumerate((text, other))]
-        points = [{"id": rank, "score": 1, "payload": {"text": each}} for rank, each in enumerate((text, other))]
+        points = [
+            {"id": rank, "score": 1, "payload": {"text": each}} for rank, each in enumerate((text, other))
+        ]
         ids = ["paragraphes/c#0001", "x"]
         places = [[CONTRACT.index(each), CONTRACT.index(each) + len(each)] for each in (text, other)]
-        for answer in ({"took": 3, "hits": {"total": {"value": 2, "relation": "eq"}, "hits": rows}},
-                       {"result": {"points": points}, "status": "ok"}, {"result": points, "status": "ok"},
-                       {"points": points}, [[text, other], places],
-                       {"ids": [["x", "y"]], "distances": [[0.1, 0.2]], "documents": [[text, other]],
-                        "metadatas": [[{"source": "contrat.txt"}, None]], "embeddings": None},
-                       {"ids": ["x", "y"], "documents": [text, other], "metadatas": None}):
+        for answer in (
+            {"took": 3, "hits": {"total": {"value": 2, "relation": "eq"}, "hits": rows}},
+            {"result": {"points": points}, "status": "ok"},
+            {"result": points, "status": "ok"},
+            {"points": points},
+            [[text, other], places],
+            {
+                "ids": [["x", "y"]],
+                "distances": [[0.1, 0.2]],
+                "documents": [[text, other]],
+                "metadatas": [[{"source": "contrat.txt"}, None]],
+                "embeddings": None,
+            },
+            {"ids": ["x", "y"], "documents": [text, other], "metadatas": None},
+        ):
             with self.subTest(answer):
                 sent = self.sent(answer, hits=answer)
-                self.assertEqual([(part["start"], part["end"]) for part in sent["context"]], [(0, 6), (20, 25)])
+                self.assertEqual(
+                    [(part["start"], part["end"]) for part in sent["context"]], [(0, 6), (20, 25)]
+                )
         self.assertTrue(self.sent({"ids": [ids[:1]], "documents": None})["all_required_covered"])
-        self.assertEqual(self.fault({"ids": [["x"], ["y"]], "documents": [["a"], ["b"]]}),
-                         "« context » répond à 2 questions ; une ligne n'en a qu'une.")
-        self.assertEqual(self.fault({"nodes": []}), "« context » attend une liste ; trouvé : un objet. On y a cherché "
-                                                    "hits.hits, result.points, result, points et ids.")
+        self.assertEqual(
+            self.fault({"ids": [["x"], ["y"]], "documents": [["a"], ["b"]]}),
+            "« context » répond à 2 questions ; une ligne n'en a qu'une.",
+        )
+        for answer in (
+            {"ids": [["x"]], "documents": {"x": text}, "metadatas": "y"},
+            {"ids": [3]},
+            {"ids": [[], []]},
+        ):
+            self.assertIn("context", self.fault(answer))
+        self.assertEqual(
+            self.fault({"nodes": []}),
+            "« context » attend une liste ; trouvé : un objet. On y a cherché "
+            "hits.hits, result.points, result, points et ids.",
+        )
 
     def test_a_document_is_known_by_any_path_to_its_file(self):
-        for source in ("c", "contrat.txt", "./contrat.txt", ".\\contrat.txt", "C:\\data\\contrat.txt",
-                       "/data/contrat.txt", "file:///data/contrat.txt", "file://contrat.txt"):
+        for source in (
+            "c",
+            "contrat.txt",
+            "./contrat.txt",
+            ".\\contrat.txt",
+            "C:\\data\\contrat.txt",
+            "/data/contrat.txt",
+            "file:///data/contrat.txt",
+            "file://contrat.txt",
+        ):
             with self.subTest(source):
                 record = {"page_content": "Le préavis est de trois mois.", "metadata": {"source": source}}
                 self.assertTrue(self.sent([record])["all_required_covered"])
         self.case["documents"] = [{"id": "Mon contrat.txt", "text": CONTRACT}]
         self.case["facts"][0]["document"] = "Mon contrat.txt"
-        record = {"text": "Le préavis est de trois mois.", "metadata": {"source": "file:///x/Mon%20contrat.txt"}}
+        record = {
+            "text": "Le préavis est de trois mois.",
+            "metadata": {"source": "file:///x/Mon%20contrat.txt"},
+        }
         self.assertTrue(self.sent([record])["all_required_covered"])
 
     def test_a_file_name_that_two_documents_have_is_no_name(self):
@@ -847,17 +980,25 @@ class Records(RecordsCase):
         self.case["documents"] = [{"id": folder, "file": folder + "/contrat.txt"} for folder in "ab"]
         self.case["facts"][0]["document"] = "a"
         record = {"document": "/data/contrat.txt", "text": "Le préavis"}
-        self.assertEqual(self.fault([record]), "context[0] : « /data/contrat.txt » est le nom commun de « a » et « b » ; "
-                                               "donnez l'identifiant.")
-        self.assertEqual(self.sent([{"document": "./b/contrat.txt", "text": "Le préavis"}])["context"][0]["document"], "b")
+        self.assertEqual(
+            self.fault([record]),
+            "context[0] : « /data/contrat.txt » est le nom commun de « a » et « b » ; "
+            "donnez l'identifiant.",
+        )
+        self.assertEqual(
+            self.sent([{"document": "./b/contrat.txt", "text": "Le préavis"}])["context"][0]["document"], "b"
+        )
         self.assertEqual(self.sent([{**record, "metadata": {"source": "a"}}])["context"][0]["document"], "a")
 
     def test_faults_of_one_kind_are_one_sentence(self):
         records = [{"text": "Le siège", "ref_doc_id": "uuid-{}".format(number)} for number in range(200)]
         sentence = self.fault(records)
-        self.assertEqual(sentence, "context[0] : document « uuid-0 » inconnu. Possibles : c, contrat.txt. De même en "
-                                   "199 autres endroits : ligne 1 : context[1], ligne 1 : context[2], ligne 1 : "
-                                   "context[3], ….")
+        self.assertEqual(
+            sentence,
+            "context[0] : document « uuid-0 » inconnu. Possibles : c, contrat.txt. De même en "
+            "199 autres endroits : ligne 1 : context[1], ligne 1 : context[2], ligne 1 : "
+            "context[3], ….",
+        )
 
     def test_positions_of_another_form_of_the_text(self):
         written = "L’été a un préavis est de trois mois, près d’ici."
@@ -866,11 +1007,18 @@ class Records(RecordsCase):
         for form in ("NFC", "NFD"):
             text = unicodedata.normalize(form, "préavis est de trois mois, près d'ici.")
             start = unicodedata.normalize("NFD", written).index("p")
-            for record in ({"page_content": text, "metadata": {"source": "c", "start_index": start}},
-                           {"document": "c", "text": text, "start_char": start, "end_char": start + len(text)}):
+            for record in (
+                {"page_content": text, "metadata": {"source": "c", "start_index": start}},
+                {"document": "c", "text": text, "start_char": start, "end_char": start + len(text)},
+            ):
                 with self.subTest(record):
-                    self.assertEqual((self.sent([record])["context"][0]["start"],
-                                      self.sent([record])["context"][0]["end"]), (3, 10))
+                    self.assertEqual(
+                        (
+                            self.sent([record])["context"][0]["start"],
+                            self.sent([record])["context"][0]["end"],
+                        ),
+                        (3, 10),
+                    )
 
     def test_a_text_that_stands_beside_its_positions(self):
         text = "Les frais de dossier"
@@ -878,9 +1026,17 @@ class Records(RecordsCase):
         for shift in (3, -3):
             record = {"page_content": text, "metadata": {"source": "c", "start_index": start + shift}}
             self.assertTrue(self.fault([record]).endswith("il commence à {}.".format(start)))
-        record = {"document": "c", "text": "Les frais de dosier", "start_char": start, "end_char": start + len(text)}
-        self.assertEqual(self.fault([record]), "context[0] : le texte « Les frais de dosier » n'est pas celui des positions "
-                                               "62 à 82 de « c » : « Les frais de dossier ».")
+        record = {
+            "document": "c",
+            "text": "Les frais de dosier",
+            "start_char": start,
+            "end_char": start + len(text),
+        }
+        self.assertEqual(
+            self.fault([record]),
+            "context[0] : le texte « Les frais de dosier » n'est pas celui des positions "
+            "62 à 82 de « c » : « Les frais de dossier ».",
+        )
 
 
 class SentNotReferences(RecordsCase):
@@ -888,42 +1044,85 @@ class SentNotReferences(RecordsCase):
 
     def setUp(self):
         super().setUp()
-        self.case = make_case("Préavis : trois mois.\n\nDurée : trois ans.", "Préavis : trois mois.", "Quel préavis ?")
+        self.case = make_case(
+            "Préavis : trois mois.\n\nDurée : trois ans.", "Préavis : trois mois.", "Quel préavis ?"
+        )
         self.good, self.bad = ["Préavis : trois mois."], ["Durée : trois ans."]
 
     def test_the_reference_of_an_evaluation_library_is_never_scored(self):
-        for line in ({"question": "q", "retrieval_context": self.bad, "context": self.good},
-                     {"input": "Quel préavis ?", "retrieval_context": self.bad, "context": self.good,
-                      "actual_output": "…", "expected_output": "Trois mois.", "tools_called": None, "token_cost": 0.1},
-                     {"user_input": "Quel préavis ?", "retrieved_contexts": self.bad, "reference_contexts": self.good,
-                      "reference": "Trois mois.", "response": "…", "faithfulness": 0.5},
-                     {"question": "Quel préavis ?", "contexts": self.bad, "ground_truths": self.good, "answer": "…"}):
+        for line in (
+            {"question": "q", "retrieval_context": self.bad, "context": self.good},
+            {
+                "input": "Quel préavis ?",
+                "retrieval_context": self.bad,
+                "context": self.good,
+                "actual_output": "…",
+                "expected_output": "Trois mois.",
+                "tools_called": None,
+                "token_cost": 0.1,
+            },
+            {
+                "user_input": "Quel préavis ?",
+                "retrieved_contexts": self.bad,
+                "reference_contexts": self.good,
+                "reference": "Trois mois.",
+                "response": "…",
+                "faithfulness": 0.5,
+            },
+            {"question": "Quel préavis ?", "contexts": self.bad, "ground_truths": self.good, "answer": "…"},
+        ):
             with self.subTest(line):
                 code, err, asked = self.run_lines(line, options=("--require", "moteur"))
                 self.assertEqual((code, asked["facts"][0]["covered"]), (3, False), err)
-                swapped = {key: self.good if value is self.bad else self.bad if value is self.good else value
-                           for key, value in line.items()}
+                swapped = {
+                    key: self.good if value is self.bad else self.bad if value is self.good else value
+                    for key, value in line.items()
+                }
                 self.assertEqual(self.run_lines(swapped, options=("--require", "moteur"))[0], 0)
 
     def test_a_reference_alone_is_refused(self):
-        for line, missing in (({"input": "Quel préavis ?", "context": self.good}, "retrieval_context"),
-                              ({"user_input": "Quel préavis ?", "context": self.good}, "retrieved_contexts")):
-            self.assertEqual(self.run_lines(line)[:2], (2, "moteur.jsonl : ligne 1 : la clé « {} » manque ; ajoutez-la. "
-                             "« context » y est une référence, qui n'est pas jugée.\n".format(missing)))
+        for line, missing in (
+            ({"input": "Quel préavis ?", "context": self.good}, "retrieval_context"),
+            ({"user_input": "Quel préavis ?", "context": self.good}, "retrieved_contexts"),
+        ):
+            self.assertEqual(
+                self.run_lines(line)[:2],
+                (
+                    2,
+                    "moteur.jsonl : ligne 1 : la clé « {} » manque ; ajoutez-la. "
+                    "« context » y est une référence, qui n'est pas jugée.\n".format(missing),
+                ),
+            )
         line = {"input": "Quel préavis ?", "retrieval_context": None, "context": self.good}
         self.assertIn("« retrieval_context » attend une liste ; trouvé : null.", self.run_lines(line)[1])
-        code, err, _ = self.run_lines({"question": "q", "context": self.good, "expected_output": "Trois mois."})
+        code, err, _ = self.run_lines(
+            {"question": "q", "context": self.good, "expected_output": "Trois mois."}
+        )
         self.assertIn("ligne 1 : expected_output : clé inconnue.", err)
+
+    def test_a_line_without_question_is_refused(self):
+        self.assertEqual(
+            self.run_lines({"context": self.good})[:2],
+            (2, "moteur.jsonl : ligne 1 : la clé « question » manque ; ajoutez-la.\n"),
+        )
 
     def test_two_keys_that_could_both_be_what_was_sent(self):
         line = {"question": "q", "retrieved_contexts": self.bad, "contexts": self.good}
-        self.assertEqual(self.run_lines(line)[:2], (2, "moteur.jsonl : ligne 1 : « retrieved_contexts » et « contexts » diffèrent : "
-                         "laquelle de ces clés a ce qui a été envoyé ? Ôtez l'autre.\n"))
+        self.assertEqual(
+            self.run_lines(line)[:2],
+            (
+                2,
+                "moteur.jsonl : ligne 1 : « retrieved_contexts » et « contexts » diffèrent : "
+                "laquelle de ces clés a ce qui a été envoyé ? Ôtez l'autre.\n",
+            ),
+        )
         self.assertEqual(self.run_lines({**line, "contexts": self.bad})[0], 0)
 
     def test_an_unknown_key_is_refused_with_the_nearest(self):
-        self.assertEqual(self.run_lines({"question": "q", "context": self.good, "hit": []})[:2],
-                         (2, "moteur.jsonl : ligne 1 : hit : clé inconnue. Vouliez-vous dire « hits » ?\n"))
+        self.assertEqual(
+            self.run_lines({"question": "q", "context": self.good, "hit": []})[:2],
+            (2, "moteur.jsonl : ligne 1 : hit : clé inconnue. Vouliez-vous dire « hits » ?\n"),
+        )
         line = {"user_input": "Quel préavis ?", "retrieved_contexts": [], "reference_context": self.good}
         self.assertIn("Vouliez-vous dire « reference_contexts » ?", self.run_lines(line)[1])
 
@@ -933,36 +1132,67 @@ class ForeignText(RecordsCase):
 
     def test_it_is_counted_and_told(self):
         summary = "En bref, le préavis est de quatre mois."
-        code, err, asked = self.run_lines({"question": "q", "context": [
-            summary, {"document": "c", "text": "La prime est due chaque année.", "heading": "Page 2"}],
-            "hits": [summary, "Le préavis est de trois mois."]}, options=("--require", "moteur"))
+        code, err, asked = self.run_lines(
+            {
+                "question": "q",
+                "context": [
+                    summary,
+                    {"document": "c", "text": "La prime est due chaque année.", "heading": "Page 2"},
+                ],
+                "hits": [summary, "Le préavis est de trois mois."],
+            },
+            options=("--require", "moteur"),
+        )
         self.assertEqual((code, asked["foreign_words"], asked["words_sent"]), (3, 8, 16))
         part = asked["context"][0]
-        self.assertEqual([part[key] for key in ("passage", "document", "start", "end", "text", "words", "truncated")],
-                         [None, None, None, None, summary, 8, False])
-        self.assertEqual((asked["facts"][0]["words_covered"], asked["facts"][0]["loss"]["stage"]), (0, "cut_by_budget"))
+        self.assertEqual(
+            [part[key] for key in ("passage", "document", "start", "end", "text", "words", "truncated")],
+            [None, None, None, None, summary, 8, False],
+        )
+        self.assertEqual(
+            (asked["facts"][0]["words_covered"], asked["facts"][0]["loss"]["stage"]), (0, "cut_by_budget")
+        )
         self.assertEqual([hit["kept_words"] for hit in asked["hits_before_budget"]], [8, 0])
         told = [line for line in err.splitlines() if "moteur.jsonl" in line]
-        self.assertEqual(told[0], (
-            "attention : moteur.jsonl : textes qui ne sont pas dans le corpus : 1 ; envoyés et comptés, ils ne prouvent "
-            "rien. Les mots que le moteur met devant un passage vont dans « heading »."))
-        self.assertRegex(told[1], "^attention : moteur.jsonl : ligne 1 : context.0. : le texte « En bref, le préavis est de "
-                                  "quatre mois. » n'est pas dans le corpus ; document « c » : .*« Le préavis est de trois "
-                                  "mois. ».*« quatre » y est écrit « trois »")
+        self.assertEqual(
+            told[0],
+            (
+                "attention : moteur.jsonl : textes qui ne sont pas dans le corpus : 1 ; envoyés et comptés, "
+                "ils ne prouvent "
+                "rien. Les mots que le moteur met devant un passage vont dans « heading »."
+            ),
+        )
+        self.assertRegex(
+            told[1],
+            "^attention : moteur.jsonl : ligne 1 : context.0. : le texte « En bref, le préavis est de "
+            "quatre mois. » n'est pas dans le corpus ; document « c » : .*« Le préavis est de trois "
+            "mois. ».*« quatre » y est écrit « trois »",
+        )
         self.assertEqual(len(told), 2)
         self.assertNotIn(">None<", (self.folder / "page.html").read_text(encoding="utf-8"))
 
     def test_only_the_first_are_shown(self):
-        code, err, asked = self.run_lines({"question": "q", "context": ["résumé {}".format(n) for n in range(9)]})
+        code, err, asked = self.run_lines(
+            {"question": "q", "context": ["résumé {}".format(n) for n in range(9)]}
+        )
         told = [line for line in err.splitlines() if "moteur.jsonl" in line]
         self.assertEqual((code, len(told), asked["foreign_words"]), (0, 4, 18))
         self.assertIn("ne sont pas dans le corpus : 9 ;", told[0])
-        self.assertTrue(told[1].endswith("le texte « résumé 0 » n'est pas dans le corpus, qui n'a aucun de ses mots."))
+        self.assertTrue(
+            told[1].endswith("le texte « résumé 0 » n'est pas dans le corpus, qui n'a aucun de ses mots.")
+        )
 
     def test_the_summary_counts_it_and_variants_have_none(self):
         self.run_lines({"question": "q", "context": ["autre chose", "Le siège est à Lyon."]})
         report = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))
         self.assertEqual([each["summary"]["foreign_words"] for each in report["variants"]], [0, 0, 0, 0, 2])
+
+    def test_filters_neither_admit_nor_refuse_it(self):
+        self.case["documents"][0]["pays"] = "FR"
+        self.case["documents"].append({"id": "b", "text": "Rien.", "pays": "BE"})
+        self.case["filters"] = {"pays": "BE"}
+        asked = self.sent(["autre chose", "Le siège est à Lyon."])
+        self.assertEqual((asked["foreign_words"], asked["facts"][0]["loss"]["stage"]), (2, "filtered_out"))
 
     def test_the_trip_of_a_question_names_it(self):
         path = self.write(json.dumps({"question": "q", "context": ["autre chose"]}), "moteur.jsonl")
@@ -971,30 +1201,53 @@ class ForeignText(RecordsCase):
 
     def test_citations_may_come_from_a_report_that_has_some(self):
         self.run_lines({"question": "q", "context": ["autre chose", "Le siège est à Lyon."]})
-        register = self.write({"context_from": {"report": "rapport.json", "variant": "moteur", "question": "q"},
-                               "claims": [{"id": "a", "text": "t", "citations": [{
-                                   "passage": "c:104-124", "text": "Le siège est à Lyon.", "relation": "supports"}]}]},
-                              "registre.json")
+        register = self.write(
+            {
+                "context_from": {"report": "rapport.json", "variant": "moteur", "question": "q"},
+                "claims": [
+                    {
+                        "id": "a",
+                        "text": "t",
+                        "citations": [
+                            {"passage": "c:104-124", "text": "Le siège est à Lyon.", "relation": "supports"}
+                        ],
+                    }
+                ],
+            },
+            "registre.json",
+        )
         code, out, err = run("--citations", register)
         self.assertEqual(code, 0, err)
         self.assertIn("1/1", out)
 
     def test_a_heading_alone_is_sent(self):
         sent = self.sent([{"heading": "Titre du contrat"}, "Le préavis est de trois mois."])
-        self.assertEqual((sent["words_sent"], sent["foreign_words"], sent["all_required_covered"]), (9, 0, True))
-        self.assertEqual((sent["context"][0]["heading_words"], sent["context"][0]["text"]), (3, "Titre du contrat"))
+        self.assertEqual(
+            (sent["words_sent"], sent["foreign_words"], sent["all_required_covered"]), (9, 0, True)
+        )
+        self.assertEqual(
+            (sent["context"][0]["heading_words"], sent["context"][0]["text"]), (3, "Titre du contrat")
+        )
 
     def test_a_text_of_another_document_than_the_one_named_is_refused(self):
         self.case["documents"].append({"id": "e", "text": "Un autre contrat."})
-        self.assertEqual(self.fault([{"document": "c", "text": "Un autre contrat."}]),
-                         "context[0] : le texte « Un autre contrat. » n'est pas dans « c », mais dans « e » ; corrigez son "
-                         "document.")
+        self.assertEqual(
+            self.fault([{"document": "c", "text": "Un autre contrat."}]),
+            "context[0] : le texte « Un autre contrat. » n'est pas dans « c », mais dans « e » ; corrigez "
+            "son "
+            "document.",
+        )
 
     def test_a_text_in_several_places_says_when_its_document_is_enough(self):
         self.case["documents"].append({"id": "e", "text": "Le siège est à Lyon."})
-        self.assertTrue(self.fault(["Le siège est à Lyon."]).endswith(
-            "figure plusieurs fois dans le corpus ; donnez son document : il suffit."))
-        self.assertTrue(self.fault(["est"]).endswith("figure plusieurs fois dans le corpus ; donnez ses positions."))
+        self.assertTrue(
+            self.fault(["Le siège est à Lyon."]).endswith(
+                "figure plusieurs fois dans le corpus ; donnez son document : il suffit."
+            )
+        )
+        self.assertTrue(
+            self.fault(["est"]).endswith("figure plusieurs fois dans le corpus ; donnez ses positions.")
+        )
 
 
 class TrecNames(TestCase):
@@ -1003,21 +1256,39 @@ class TrecNames(TestCase):
         case["questions"][0]["id"] = "q 1"
         path = self.write("q 1 Q0 paragraphes/d#0001 1 5.0 x", "moteur.trec")
         code, _, err = run("--case", self.write(case), "--contexts", path)
-        self.assertEqual((code, err), (2, (
-            "moteur.trec : ligne 1 : six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; "
-            "trouvé : « q 1 Q0 paragraphes/d#0001 1 5.0 x ». L'identifiant « q 1 » a une espace, ce que ce format ne "
-            "permet pas ; changez-le.\n")))
+        self.assertEqual(
+            (code, err),
+            (
+                2,
+                (
+                    "moteur.trec : ligne 1 : six colonnes attendues : question Q0 <variante>/<passage> rang "
+                    "score étiquette ; "
+                    "trouvé : « q 1 Q0 paragraphes/d#0001 1 5.0 x ». L'identifiant « q 1 » a une espace, "
+                    "ce que ce format ne "
+                    "permet pas ; changez-le.\n"
+                ),
+            ),
+        )
         code, _, err = run("--case", self.write(case), "--export", self.folder / "passages.jsonl")
         self.assertEqual(code, 0)
-        warning = "attention : --export : un classement TREC ne peut porter un identifiant qui a une espace : « q 1 »."
+        warning = ("attention : --export : un classement TREC ne peut porter un identifiant qui a une "
+                   "espace : « q 1 ».")
         self.assertIn(warning, err.splitlines())
         self.assertNotIn(warning, run("--case", self.write(case))[2])
-        self.assertNotIn("TREC", run("--case", self.write(make_case()), "--export", self.folder / "p.jsonl")[2])
+        self.assertNotIn(
+            "TREC", run("--case", self.write(make_case()), "--export", self.folder / "p.jsonl")[2]
+        )
 
     def test_the_longest_variant_that_has_the_passage_is_meant(self):
         case = make_case(variants=[{"id": name, "unit": "paragraphs"} for name in ("m", "m/5")])
         case["documents"] += [{"id": "5/d", "text": "Cinq."}, {"id": "5/e", "text": "Six."}]
-        lines = [{"engine": "x", "question": "q", "context": [{"passage": "m/5/d#0001"}, {"passage": "m/5/e#0001"}]}]
+        lines = [
+            {
+                "engine": "x",
+                "question": "q",
+                "context": [{"passage": "m/5/d#0001"}, {"passage": "m/5/e#0001"}],
+            }
+        ]
         path, target = self.write(json.dumps(lines), "x.json"), self.folder / "rapport.json"
         code, _, err = run("--case", self.write(case), "--contexts", path, "--output", target)
         self.assertEqual(code, 0, err)
