@@ -80,8 +80,9 @@ def record(name: str, fields: str, words: str, **options: Any) -> Any:
 
 Span = record("Span", "document start end", """
     Words start to end - 1 of a document (an id), counted from 0: the coin of every stage.""")
-Section = record("Section", "title metadata start end pieces", """
-    Characters start to end of a document under one title; pieces are the (start, end) never to be cut.""")
+Section = record("Section", "title path lead metadata start end pieces", """
+    Characters start to end of a document under one title; path: its parents' titles; lead: the titles that
+    its text does not begin with, a line each; pieces are the (start, end) never to be cut.""")
 Document = record("Document", "id title text metadata starts ends sections label file structure", """
     A source text; word i is text[starts[i]:ends[i]]; metadata {key: text, number, boolean or list of texts};
     sections, in text order, none when it has no structure; label is what index_titles searches; file is its
@@ -310,12 +311,13 @@ def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iter
     for section in document.sections:
         low, high = bisect_left(document.starts, section.start), bisect_right(document.ends, section.end)
         pieces = section.pieces or list(zip(document.starts[low:high], document.ends[low:high]))
-        (start, end), heading = pieces[0], ""
+        repeated = repeat_title and section.title
+        (start, end), heading = pieces[0], section.lead if repeat_title else ""
         for piece_start, piece_end in pieces[1:]:
             if len(heading) + bool(heading) + piece_end - start > max_chars:
                 yield start, end, heading
                 start = piece_start
-                heading = section.title + " (suite)" if repeat_title and section.title else ""
+                heading = "\n".join([*section.path, section.title + " (suite)"]) if repeated else ""
             end = piece_end
         yield start, end, heading
 
@@ -1974,7 +1976,9 @@ def join_sections(item: Found) -> Optional[tuple]:
         return None
     for part in parts:
         end = start + len(part["text"])
-        sections.append(Section(part.get("title", ""), part.others, start, end, ()))
+        title = part.get("title", "")
+        lead = "" if fold_text(part["text"]).startswith(fold_text(title)) else title
+        sections.append(Section(title, (), lead, part.others, start, end, ()))
         start = end + 2
     return "\n\n".join(part["text"] for part in parts), "", {}, sections
 
@@ -2201,8 +2205,8 @@ def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
 # --- 14. Structures: contracts and Markdown to sections -------------------------------------------
 
 # A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file)
-# tells what is missing.  It reads lines that are not blank as (first character, the title that it is or None,
-# whether a piece of a section may begin there).
+# tells what is missing.  It reads lines that are not blank as (first character, None or, for a heading, its
+# (level, title), whether a piece of a section may begin there); the other lines of a heading are left out.
 
 DASHES = "‐‑‒–—―−-"
 ARTICLE = re.compile(r"""(?ix) (?: (?: article | annexe ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )?
@@ -2273,7 +2277,8 @@ def read_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[tuple]:
         if heading:
             number = "1" if heading.group("first") else heading.group("number")
         if title:
-            yield start, title if heading else None, bool(clause) and number in (None, clause.group(1))
+            yield (start, (1, title) if heading else None,
+                   bool(clause) and number in (None, clause.group(1)))
 
 
 def parse_markdown(text: str) -> Tuple[str, Tree, List[Section]]:
@@ -2287,7 +2292,8 @@ def read_paragraphs(text: str) -> Iterator[tuple]:
     for start, line in lines_of(text):
         opening, heading = FENCE.match(line), None if fence else ATX_HEADING.fullmatch(line)
         if line.strip():
-            yield start, atx_title(heading.group(1) or "") if heading else None, blank and not fence
+            yield (start, (line.split()[0].count("#"), atx_title(heading.group(1) or "")) if heading else None,
+                   blank and not fence)
         blank = not line.strip()
         if opening and not fence:
             fence = opening.group(1)
@@ -2303,18 +2309,31 @@ def atx_title(content: str) -> str:
 
 
 def make_sections(text: str, lines: Iterable[tuple]) -> List[Section]:
-    """The sections that the lines of a text make; their pieces hold no blank at either end."""
-    marks, fresh, sections = [], False, []  # where sections begin (with their titles) and pieces (with None)
-    for start, title, begins in lines:
-        if title is not None or not marks:
-            marks.append((start, title or ""))
+    """The sections that the lines of a text make; a heading without body of its own joins the next one.
+
+    Sections tile the text; their pieces hold no blank at either end.
+    """
+    marks = []  # [first character of a section or of a piece, (title, path, lead) or None]
+    parents = []  # the headings in force: (level, title, first character)
+    fresh = False  # whether no body has followed the last heading
+    for start, heading, begins in lines:
+        if heading:
+            level, title = heading
+            parents = [parent for parent in parents if parent[0] < level]
+            first = marks.pop()[0] if fresh else start
+            marks.append((first, (title, tuple(name for _, name, _ in parents),
+                                  "\n".join(name for _, name, at in parents if at < first))))
+            parents += [(level, title, start)] if title else []
+        elif not marks:
+            marks.append((start, ("", (), "")))
         elif begins and not fresh:
             marks.append((start, None))
-        fresh = title is not None
-    for (start, title), (end, _) in zip(marks, marks[1:] + [(len(text), None)]):
+        fresh = bool(heading)
+    sections = []
+    for (start, names), (end, _) in zip(marks, marks[1:] + [(len(text), None)]):
         start, end = end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())
-        if title is not None:
-            sections.append(Section(title, {}, start, end, []))
+        if names:
+            sections.append(Section(*names, {}, start, end, []))
         sections[-1].pieces.append((start, end))
     return [section._replace(end=section.pieces[-1][1]) for section in sections]
 

@@ -105,8 +105,8 @@ class Headings(Structured):
 
     def test_line_ends_headings_without_body_and_doubles(self):
         text = "Préambule.\n\nArticle 1 – Objet\n1.1 Un.\nSuite.\n1.2 Deux.\n\nArticle 1 – Objet\n\nArticle 2 – Fin"
-        expected = [("", "Préambule."), ("Article 1 – Objet", "Article 1 – Objet\n1.1 Un.\nSuite.\n1.2 Deux."), ("Article 1 – Objet", "Article 1 – Objet"),
-                    ("Article 2 – Fin", "Article 2 – Fin")]
+        expected = [("", "Préambule."), ("Article 1 – Objet", "Article 1 – Objet\n1.1 Un.\nSuite.\n1.2 Deux."),
+                    ("Article 2 – Fin", "Article 1 – Objet\n\nArticle 2 – Fin")]
         self.assertEqual(self.contract(text), expected)
         crlf = self.hits((HEADER + text).replace("\n", "\r\n"), "contract")
         self.assertEqual([(*hit["sections"], hit["text"].replace("\r\n", "\n")) for hit in crlf], expected)
@@ -154,7 +154,7 @@ class Headings(Structured):
         text = ("avant\n\n# Un\n\ntexte\n\n```sh\n# commentaire\n\n## pas un titre\n```\n#sans espace\n\n## Deux ##\n### Vide\n#\n\nSetext\n======\n\n"
                 "~~~\n# a\n```\n# b\n~~~\n   # Trois\n    # code\nfin\n# Un\n")
         self.assertEqual([title for title, _ in self.markdown(text)],
-                         ["", "Un", "Deux", "Vide", "", "Trois", "Un"])
+                         ["", "Un", "", "Trois", "Un"])
         self.assertEqual(dict(self.markdown(text))["Trois"], "# Trois\n    # code\nfin")
         self.assertEqual(self.markdown("rien\n\nque du texte"), [("", "rien\n\nque du texte")])
 
