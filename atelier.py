@@ -2216,8 +2216,6 @@ ARTICLE = re.compile(r"""(?ix) (?: (?: article | annexe ) \s | art (?: \.\s? | \
 CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+"
                     r"(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
 HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
-ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t](.*))?")
-FENCE = re.compile(r" {0,3}(```+|~~~+)")
 
 
 def lines_of(text: str) -> Iterator[Tuple[int, str]]:
@@ -2281,31 +2279,167 @@ def read_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[tuple]:
                    bool(clause) and number in (None, clause.group(1)))
 
 
+# Markdown, by CommonMark's block structure.  Lines are read with their tabs as spaces; one that shows nothing is
+# blank.
+
+MARKDOWN_LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|$)")
+FRONT_MATTER = re.compile(r"(?ms)---[ \t\r]*\n(?![ \t\r]*\n).*?^(?:---|\.\.\.)[ \t\r]*$")
+MOST_CONTAINERS = 20
+QUOTE = re.compile(" {0,3}> ?")
+ITEM = re.compile(r" {0,3}(?:[-+*]|(\d{1,9})[.)])(?: {1,4}(?=[^ ])| (?= {4})|(?= *$))")
+ATX_HEADING = re.compile(r" {0,3}(#{1,6})(?: (.*))?")
+UNDERLINE = re.compile(r" {0,3}(?:=+|-+) *")
+RULE = re.compile(r" {0,3}(?:(?:- *){3,}|(?:_ *){3,}|(?:\* *){3,})")
+FENCE = re.compile(r" {0,3}(```+(?=[^`]*$)|~~~+)")
+# These two are compiled when they are first needed.
+DEFINITIONS = r"""(?xs) (?: \[ (?!\s*\]) (?: [^][\\] | \\. )+ \]: \s*
+    (?: <(?: [^<>\n\\] | \\. )*> | (?!<)(?: \\[()] | [^\s()] | \((?: \\[()] | [^\s()] )*\) )+ )
+    (?: \s+ (?: "(?: [^"\\] | \\. )*" | '(?: [^'\\] | \\. )*' | \((?: [^()\\] | \\. )*\) ) )?
+    [ ]* (?: \n | \Z ) )*"""
+HTML_BLOCK = r"""(?xi) [ ]{0,3} (?:
+    (<(?:pre|script|style|textarea)(?:\s|>|$)) | (<!--) | (<\?) | (<![a-z]) | (<!\[(?-i:CDATA)\[)
+    | (</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog
+        |dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe
+        |legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table
+        |tbody|td|tfoot|th|thead|title|tr|track|ul)(?:\s|/?>|$))
+    | ((?: </[a-z][a-z\d-]*\s*> | <[a-z][a-z\d-]*
+        (?:\s+[a-z_:][\w.:-]*(?:\s*=\s*(?:[^\s"'=<>`]+|'[^']*'|"[^"]*"))?)*\s*/?> )\s*$) )"""
+HTML_ENDS = [re.compile(end, re.I) for end in (
+    "</(?:pre|script|style|textarea)>", "-->", r"\?>", ">", r"\]\]>", r"^\s*$", r"^\s*$")]
+
+
 def parse_markdown(text: str) -> Tuple[str, Tree, List[Section]]:
-    """ATX headings begin sections, blank lines separate paragraphs, neither in code fences."""
-    return "", {}, make_sections(text, read_paragraphs(text))
+    """Headings begin sections, blank lines separate paragraphs, as CommonMark reads them.
+
+    Those of a quote or of a list item begin no section; front matter is no heading.
+    """
+    return "", {}, make_sections(text, read_blocks(text))
 
 
-def read_paragraphs(text: str) -> Iterator[tuple]:
-    """The lines of paragraphs."""
-    fence, blank = "", False
-    for start, line in lines_of(text):
-        opening, heading = FENCE.match(line), None if fence else ATX_HEADING.fullmatch(line)
-        if line.strip():
-            yield (start, (line.split()[0].count("#"), atx_title(heading.group(1) or "")) if heading else None,
-                   blank and not fence)
+def read_blocks(text: str) -> List[tuple]:
+    """The lines of a Markdown text."""
+    blocks, found, blank = Blocks(), [], False
+    front = FRONT_MATTER.match(text)
+    for match in MARKDOWN_LINE.finditer(text):
+        start, line = match.start(), match.group(1)
+        if front and start < front.end():
+            heading, blocks.verbatim = None, True
+        else:
+            heading = blocks.read(line)
+        if heading and not blocks.containers:
+            level, title, above = heading
+            start = found[-above][0] if above else start
+            found[len(found) - above:] = [(start, (level, title), False)]
+        elif line.strip():
+            found.append((start, None, blank and not blocks.verbatim))
         blank = not line.strip()
-        if opening and not fence:
-            fence = opening.group(1)
-        elif opening and opening.group(1).startswith(fence) and not line.strip().strip(fence[0]):
-            fence = ""
+    return found
+
+
+class Blocks:
+    """The blocks that are open, line after line.
+
+    containers: the quotes and list items, each as the pattern by which a line goes on with it; in the last,
+    paragraph: the lines of a paragraph; closing: the pattern that ends a fence or HTML; code: it is indented
+    code.  hollow: that item has nothing yet; verbatim: the line read goes on with a fence, HTML or code.
+    """
+
+    def __init__(self) -> None:
+        self.containers: List[Any] = []
+        self.close(0)
+
+    def close(self, depth: int, containers: Sequence[Any] = ()) -> None:
+        """Close all that is beyond some containers, and open others in them."""
+        self.containers[depth:] = containers
+        self.paragraph: List[str] = []
+        self.closing, self.code, self.hollow, self.verbatim = None, False, False, False
+
+    def read(self, line: str) -> Optional[Tuple[int, str, int]]:
+        """The heading that a line ends: (level, title, how many lines before are its own); None for none."""
+        rest, depth = line.expandtabs(4), 0
+        for container in self.containers:
+            found = container.match(rest)
+            if not found:
+                break
+            rest, depth = rest[found.end():], depth + 1
+        held = depth == len(self.containers)
+        blank = not rest.strip()
+        self.verbatim = held and bool(self.closing or self.code and (blank or rest.startswith("    ")))
+        if not self.verbatim and blank:
+            self.close(depth - (held and self.hollow))
+        elif not self.verbatim:
+            return self.begin(rest, depth)
+        elif self.closing and self.closing.search(rest):
+            self.closing = None
+        return None
+
+    def begin(self, rest: str, depth: int) -> Optional[Tuple[int, str, int]]:
+        """Read what a line has after the containers that it goes on with, which are depth."""
+        held, opened = depth == len(self.containers), []
+        while depth + len(opened) < MOST_CONTAINERS:
+            container, width = open_container(rest, bool(self.paragraph) and held and not opened)
+            if not container:
+                break
+            opened.append(container)
+            rest = rest[width:]
+        going = bool(self.paragraph) and not opened  # the line may go on with a paragraph
+        if going and held and UNDERLINE.fullmatch(rest):
+            text = "\n".join(self.paragraph)
+            title = text[re.match(DEFINITIONS, text).end():]
+            if title:
+                self.close(depth)
+                return 2 - ("=" in rest), " ".join(title.split()), title.count("\n") + 1
+        if going and not interrupts(rest):
+            self.paragraph.append(rest.strip())
+            return None
+        self.close(depth, opened)
+        return self.open_leaf(rest)
+
+    def open_leaf(self, rest: str) -> Optional[Tuple[int, str, int]]:
+        """Open the block with which the rest of a line begins; a heading is read at once."""
+        atx, fence, html = ATX_HEADING.fullmatch(rest), FENCE.match(rest), re.match(HTML_BLOCK, rest)
+        if not rest.strip():
+            self.hollow = self.containers[-1] is not QUOTE
+        elif rest.startswith("    "):
+            self.code = True
+        elif atx:
+            return len(atx.group(1)), atx_title(atx.group(2) or ""), 0
+        elif fence:
+            self.closing = re.compile("^ {{0,3}}{}{{{},}} *$".format(fence.group(1)[0], len(fence.group(1))))
+        elif html:
+            end = HTML_ENDS[html.lastindex - 1]
+            self.closing = None if end.search(rest) else end
+        elif not RULE.fullmatch(rest):
+            self.paragraph = [rest.strip()]
+        return None
+
+
+def open_container(rest: str, in_paragraph: bool) -> tuple:
+    """(the pattern of the quote or list item that begins here, its width), or (None, 0)."""
+    quote, item = QUOTE.match(rest), ITEM.match(rest)
+    if quote:
+        return QUOTE, quote.end()
+    if not item or RULE.fullmatch(rest):
+        return None, 0
+    blank = not rest[item.end():].strip()
+    if in_paragraph and (blank or int(item.group(1) or 1) != 1):
+        return None, 0
+    columns = len(item.group().rstrip()) + 1 if blank else item.end()
+    return re.compile(" {%d}| *$" % columns), columns
+
+
+def interrupts(rest: str) -> bool:
+    """Whether a line ends the paragraph before it."""
+    html = re.match(HTML_BLOCK, rest)
+    return bool(ATX_HEADING.fullmatch(rest) or FENCE.match(rest) or RULE.fullmatch(rest)
+                or html and html.lastindex < 7)
 
 
 def atx_title(content: str) -> str:
     """What a heading says, without its closing run of #, which a blank must precede."""
     content = content.strip()
     closed = content.rstrip("#")
-    return " ".join((content if closed and not closed[-1].isspace() else closed).split())
+    return " ".join((closed if closed.endswith(" ") else content if closed else "").split())
 
 
 def make_sections(text: str, lines: Iterable[tuple]) -> List[Section]:
