@@ -100,11 +100,11 @@ Variant = record("Variant", "id unit parameters question_filters", """
 Case = record("Case", "file sha256 title documents facts questions settings variants", """
     A whole case file, checked: documents and facts by id, questions, variants; every quote is located.""")
 Passage = record("Passage", "id span touched start end heading words", """
-    What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span
-    holds the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
-Cutting = record("Cutting", "by_id by_document longest", """
+    What is indexed and sent: a heading (put before), characters start to end of a document; span holds the
+    words wholly inside, touched those at least partly so; words is its cost, heading included.""")
+Cutting = record("Cutting", "by_id by_document longest over_max", """
     The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}; the most whole
-    words that one of them holds.""")
+    words that one of them holds; how many are longer than max_chars.""")
 Hit = record("Hit", "rank passage score kept_words terms", """
     A Passage that was found: rank from 1, score (or None), how many words the budget let through, and the
     (term, times, part of the score) of each of the question's terms that it holds (of an engine: None).""",
@@ -123,9 +123,9 @@ Attempt = record("Attempt", "quote missing loss", """
     A Quote as one context leaves it: how many of its words are missing, its loss (None when covered).""")
 Verdict = record("Verdict", "fact attempts chosen", """
     A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
-Outcome = record("Outcome", "sent spans verdicts needed", """
-    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, and
-    what would be enough, when it was studied.""", defaults=(None,))
+Outcome = record("Outcome", "sent spans verdicts duplicates needed", """
+    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, its
+    duplicate words, and what would be enough, when it was studied.""", defaults=(None,))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -249,7 +249,7 @@ def judge(case: Case, sent: Sent) -> Outcome:
         attempts = [try_quote(case, sent, quote, spans) for quote in case.facts[name].quotes]
         chosen = min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span]))
         verdicts.append(Verdict(case.facts[name], attempts, chosen))
-    return Outcome(sent, spans, verdicts)
+    return Outcome(sent, spans, verdicts, duplicate_words(case.documents, spans))
 
 
 def try_quote(case: Case, sent: Sent, quote: Quote, spans: Sequence[Span]) -> Attempt:
@@ -307,19 +307,27 @@ def cut_paragraphs(document: Document) -> Iterator[Tuple[int, int, str]]:
 
 
 def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iterator[Tuple[int, int, str]]:
-    """A passage a section; one longer than max_chars is cut between its pieces, at words when it has none."""
-    for section in document.sections:
+    """A passage a section; one longer than max_chars is cut between its pieces, at words when it has none.
+
+    A document without structure is one section.
+    """
+    for section in document.sections or [Section("", (), "", {}, 0, len(document.text), ())]:
         low, high = bisect_left(document.starts, section.start), bisect_right(document.ends, section.end)
         pieces = section.pieces or list(zip(document.starts[low:high], document.ends[low:high]))
         repeated = repeat_title and section.title
         (start, end), heading = pieces[0], section.lead if repeat_title else ""
         for piece_start, piece_end in pieces[1:]:
-            if len(heading) + bool(heading) + piece_end - start > max_chars:
+            if sent_length(start, piece_end, heading) > max_chars:
                 yield start, end, heading
                 start = piece_start
                 heading = "\n".join([*section.path, section.title + " (suite)"]) if repeated else ""
             end = piece_end
         yield start, end, heading
+
+
+def sent_length(start: int, end: int, heading: str) -> int:
+    """The characters of a passage as it is sent."""
+    return len(heading) + bool(heading) + end - start
 
 
 Unit = record("Unit", "cut shape defaults", """
@@ -343,7 +351,9 @@ def cut(documents: Documents, variant: Variant) -> Cutting:
             make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
             for number, piece in enumerate(pieces, 1)]
     by_id = {passage.id: passage for passages in by_document.values() for passage in passages}
-    return Cutting(by_id, by_document, max((size([passage.span]) for passage in by_id.values()), default=0))
+    limit = variant.parameters.get("max_chars")
+    return Cutting(by_id, by_document, max((size([passage.span]) for passage in by_id.values()), default=0),
+                   sum(sent_length(*passage[3:6]) > limit for passage in by_id.values()) if limit else 0)
 
 
 def make_passage(document: Document, name: str, start: int, end: int, heading: str) -> Passage:
@@ -643,9 +653,32 @@ def union(spans: Iterable[Span]) -> List[Span]:
     return merged
 
 
+REPEATED_RUN = 8  # words: fewer in common say little
+
+
 def redundant_words(spans: Sequence[Span]) -> int:
     """Occurrences sent beyond the first of the same source position."""
     return size(spans) - size(union(spans))
+
+
+def duplicate_words(documents: Documents, spans: Iterable[Span]) -> int:
+    """How many words of spans have a text already sent from elsewhere, in runs of 8 words or a whole span."""
+    seen: Dict[tuple, tuple] = {}
+    repeated: Set[tuple] = set()
+    for span in spans:
+        words = text_of(documents, passage_of(documents, span)).split() if size([span]) else []
+        places = [(span.document, number) for number in range(span.start, span.end)]
+        run = min(REPEATED_RUN, len(words))
+        runs = list(zip(*(words[after:] for after in range(run))))
+        if seen.keys().isdisjoint(runs):  # for speed
+            seen.update(zip(runs, places))
+            runs = []
+        for number, words_of_run in enumerate(runs):
+            if seen.setdefault(words_of_run, places[number]) != places[number]:
+                repeated.update(places[number:number + run])
+        for length in range(1, run):  # a budget may leave so little of a twin
+            seen.setdefault(tuple(words[:length]), places[0])
+    return len(repeated)
 
 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
@@ -900,12 +933,14 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         **measure_evidence(judged),
         "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
         "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
+        "duplicate_words": sum(outcome.duplicates for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
         "budget_curve": curve([outcome.needed and outcome.needed["budget_words"] for outcome in judged]),
         "depth_curve": curve([outcome.needed and depth_needed(
             outcome.needed, outcome.sent.question.per_document) for outcome in judged]) if cutting else None,
         "passage_words": {"min": lengths[0], "median": median(lengths),
                           "max": lengths[-1]} if lengths else None,
+        "over_max": cutting.over_max if cutting else None,
         **count_mixed(case.documents, cutting),
     }
 
@@ -953,6 +988,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
         "context": [describe_kept(hit, span, slice_text) for hit, span in zip(sent.context, outcome.spans)],
         "words_sent": sum(hit.kept_words for hit in sent.context),
         "redundant_words": redundant_words(outcome.spans),
+        "duplicate_words": outcome.duplicates,
         "facts": facts,
         "all_required_covered": is_complete(question, [fact["covered"] for fact in facts]),
         "needed": outcome.needed,
@@ -966,7 +1002,7 @@ def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Tree:
             "heading_words": heading_words(passage), "lead_words": lead_words(passage),
             "kept_words": hit.kept_words, "score": hit.score and round(hit.score, 9),
             "terms": describe_terms(hit.terms), "sections": [section.title for section in sections],
-            "text": slice_text(passage)}
+            "paths": [list(section.path) for section in sections], "text": slice_text(passage)}
 
 
 def describe_terms(terms: Optional[Iterable[Tuple[str, int, float]]]) -> Optional[List[Tree]]:
@@ -1800,7 +1836,7 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
     facts = read_facts(found, documents)
     case = Case(os.path.basename(name), sha256(data), found.get("title", ""), documents, facts,
                 read_questions(found, facts, columns), read_settings(found, owners, columns),
-                read_variants(found, documents))
+                read_variants(found))
     faults.check()
     return case
 
@@ -1821,7 +1857,7 @@ def read_settings(case: Found, owners: list, columns: Columns) -> Settings:
     return DEFAULTS._replace(**{**settings, "filters": filters, "stop_words": stop_words})
 
 
-def read_variants(case: Found, documents: Documents) -> Sequence[Variant]:
+def read_variants(case: Found) -> Sequence[Variant]:
     """The case's own variants, in place of the four fixed ones."""
     variants = []
     for item in case.get("variants", ()):
@@ -1834,11 +1870,6 @@ def read_variants(case: Found, documents: Documents) -> Sequence[Variant]:
         if {"size", "overlap"} <= own.keys() and own["overlap"] >= own["size"]:
             own.tell("overlap", "recouvrement {overlap} pour une taille de {size} ; "
                                 "il doit être plus petit.".format(**own))
-        for document_id, document in documents.items() if name == "sections" else ():
-            if document and not document.sections:
-                item.tell("unit", "{} {}.".format(shown(document_id), (
-                    "n'a aucun article reconnu ; voyez ses titres" if document.structure else
-                    "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité")))
         if "id" in item:
             parameters = {name: own.get(name, unit.defaults.get(name)) for name in members_of(unit.shape)}
             variants.append(Variant(item["id"], item["unit"], parameters, item.get("question_filters", True)))
@@ -2279,8 +2310,7 @@ def read_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[tuple]:
                    bool(clause) and number in (None, clause.group(1)))
 
 
-# Markdown, by CommonMark's block structure.  Lines are read with their tabs as spaces; one that shows nothing is
-# blank.
+# Markdown, by CommonMark's block structure.  Tabs are read as spaces; a line that shows nothing is blank.
 
 MARKDOWN_LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|$)")
 FRONT_MATTER = re.compile(r"(?ms)---[ \t\r]*\n(?![ \t\r]*\n).*?^(?:---|\.\.\.)[ \t\r]*$")
@@ -2299,9 +2329,9 @@ DEFINITIONS = r"""(?xs) (?: \[ (?!\s*\]) (?: [^][\\] | \\. )+ \]: \s*
 HTML_BLOCK = r"""(?xi) [ ]{0,3} (?:
     (<(?:pre|script|style|textarea)(?:\s|>|$)) | (<!--) | (<\?) | (<![a-z]) | (<!\[(?-i:CDATA)\[)
     | (</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog
-        |dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe
-        |legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table
-        |tbody|td|tfoot|th|thead|title|tr|track|ul)(?:\s|/?>|$))
+        |dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html
+        |iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section
+        |summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?:\s|/?>|$))
     | ((?: </[a-z][a-z\d-]*\s*> | <[a-z][a-z\d-]*
         (?:\s+[a-z_:][\w.:-]*(?:\s*=\s*(?:[^\s"'=<>`]+|'[^']*'|"[^"]*"))?)*\s*/?> )\s*$) )"""
 HTML_ENDS = [re.compile(end, re.I) for end in (
@@ -2752,7 +2782,7 @@ def study(case: Case, outcome: Outcome) -> Outcome:
                     for attempt in verdict.attempts]
         verdicts.append(Verdict(verdict.fact, attempts, attempts[verdict.attempts.index(verdict.chosen)]))
     needed = find_needed(sent, [verdict.fact for verdict in verdicts]) if sent.question.answerable else None
-    return Outcome(sent._replace(index=None), outcome.spans, verdicts, needed)
+    return outcome._replace(sent=sent._replace(index=None), verdicts=verdicts, needed=needed)
 
 
 def explain_loss(case: Case, outcome: Outcome, attempt: Attempt) -> Tree:
@@ -3032,6 +3062,59 @@ def doubtful_headings(case, variants):
                 yield f"{name}, ligne {number} : {shown(line)} n'est pas lu comme un titre ; {remedy}"
 
 
+def doubtful_structures(case, variants):
+    """A contract read as Markdown, and the reverse: the other structure has more than twice the headings."""
+    for document in case.documents.values():
+        other = {"contract": "markdown", "markdown": "contract"}.get(document.structure)
+        try:
+            sections = STRUCTURES[other](document.text)[2] if other else ()
+        except AtelierError:
+            continue  # no contract
+        own, titles = ([section.title for section in found if section.title]
+                       for found in (document.sections, sections))
+        if len(titles) > max(1, 2 * len(own)):
+            yield ("document {} : {} par la structure « {} », {} par « {} » ({}) ; est-ce la bonne ?".format(
+                shown(document.id), counted(len(own), "titre"), document.structure, len(titles), other,
+                some(map(shown, titles), 2)))
+
+
+def unstructured_sections(case, variants):
+    """Documents without structure, and pieces longer than max_chars, in variants by sections."""
+    without = [shown(document.id) for document in case.documents.values() if not document.sections]
+    for variant in variants:
+        if variant["chunking"] and variant["chunking"]["unit"] == "sections":
+            name, over = f"variante {shown(variant['id'])}", variant["summary"]["over_max"]
+            if without:
+                yield (f"{name} : {counted(len(without), 'document')} sans structure ({some(without)}), "
+                       "d'une seule section ; donnez « sections » ou « structure ».")
+            if over:
+                yield (f"{name} : {counted(over, 'passage')} au-delà de max_chars "
+                       f"({variant['chunking']['max_chars']}) : ni clause, ni paragraphe ne se coupe.")
+
+
+def twins(case, variants):
+    """Documents of the same text, then passages of others that have the same."""
+    alike: Dict[str, List[str]] = {}
+    for document in case.documents.values():
+        alike.setdefault(" ".join(document.text.split()), []).append(document.id)
+    for names in alike.values():
+        if len(names) > 1:
+            yield f"documents {some(map(shown, names))} : même texte ; l'un peut prendre la place de l'autre."
+    for variant in variants:
+        holders: Dict[str, List[str]] = {}
+        for name, *_ in alike.values() if variant["passages"] else ():
+            for span in (Span(name, *limits) for limits in variant["passages"][name]):
+                text = text_of(case.documents, passage_of(case.documents, span)) if size([span]) else name
+                holders.setdefault(" ".join(text.split()), []).append(name)
+        shared = [(text, names) for text, names in holders.items() if len(set(names)) > 1]
+        if shared:
+            text, names = shared[0]
+            yield "variante {} : {} de même texte dans des documents différents : {} ({}){}".format(
+                shown(variant["id"]), counted(sum(len(names) for _, names in shared), "passage"), shown(text),
+                some(map(shown, dict.fromkeys(names))), ", … ;" if shared[1:] else " ;") + (
+                " une preuve que plusieurs donnent s'écrit « any_of ».")
+
+
 def contexts_beyond_hits(case, variants):
     engines = [variant for variant in variants if variant["chunking"] is None]
     for engine, question in ((engine, question) for engine in engines for question in engine["questions"]):
@@ -3094,8 +3177,9 @@ def idle_variants(case, variants):
             yield f"variantes {', '.join(names)} : mêmes passages ; les comparer n'apprend rien."
 
 
-CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, questions_without_terms,
-          documents_without_filtered_key, question_filters, idle_variants)
+CHECKS = (idle_facts, invisible_characters, doubtful_headings, doubtful_structures, unstructured_sections,
+          twins, contexts_beyond_hits, questions_without_terms, documents_without_filtered_key,
+          question_filters, idle_variants)
 
 
 def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
