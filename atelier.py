@@ -3080,13 +3080,14 @@ def doubtful_structures(case, variants):
 
 def unstructured_sections(case, variants):
     """Documents without structure, and pieces longer than max_chars, in variants by sections."""
-    without = [shown(document.id) for document in case.documents.values() if not document.sections]
+    without = [document.id for document in case.documents.values() if not document.sections]
     for variant in variants:
         if variant["chunking"] and variant["chunking"]["unit"] == "sections":
             name, over = f"variante {shown(variant['id'])}", variant["summary"]["over_max"]
             if without:
-                yield (f"{name} : {counted(len(without), 'document')} sans structure ({some(without)}), "
-                       "d'une seule section ; donnez « sections » ou « structure ».")
+                yield (f"{name} : {counted(len(without), 'document')} sans structure "
+                       f"({some(map(shown, without))}), d'une seule section ; donnez « sections » ou "
+                       "« structure ».")
             if over:
                 yield (f"{name} : {counted(over, 'passage')} au-delà de max_chars "
                        f"({variant['chunking']['max_chars']}) : ni clause, ni paragraphe ne se coupe.")
