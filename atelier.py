@@ -2008,8 +2008,8 @@ def join_sections(item: Found) -> Optional[tuple]:
     for part in parts:
         end = start + len(part["text"])
         title = part.get("title", "")
-        lead = "" if fold_text(part["text"]).startswith(fold_text(title)) else title
-        sections.append(Section(title, (), lead, part.others, start, end, ()))
+        begun = re.match(r"(?i)\W*" + re.escape(fold_text(title)) + r"(?!\w)", fold_text(part["text"]))
+        sections.append(Section(title, (), "" if begun else title, part.others, start, end, ()))
         start = end + 2
     return "\n\n".join(part["text"] for part in parts), "", {}, sections
 
@@ -2348,7 +2348,7 @@ def parse_markdown(text: str) -> Tuple[str, Tree, List[Section]]:
 
 def read_blocks(text: str) -> List[tuple]:
     """The lines of a Markdown text."""
-    blocks, found, blank = Blocks(), [], False
+    blocks, found, blank = Blocks(), [], True
     front = FRONT_MATTER.match(text)
     for match in MARKDOWN_LINE.finditer(text):
         start, line = match.start(), match.group(1)
@@ -3069,13 +3069,30 @@ def doubtful_structures(case, variants):
         try:
             sections = STRUCTURES[other](document.text)[2] if other else ()
         except AtelierError:
-            continue  # no contract
+            sections = ()  # no contract
         own, titles = ([section.title for section in found if section.title]
                        for found in (document.sections, sections))
+        name = f"document {shown(document.id)}" if other else ""
         if len(titles) > max(1, 2 * len(own)):
-            yield ("document {} : {} par la structure « {} », {} par « {} » ({}) ; est-ce la bonne ?".format(
-                shown(document.id), counted(len(own), "titre"), document.structure, len(titles), other,
-                some(map(shown, titles), 2)))
+            yield (f"{name} : {counted(len(own), 'titre')} par la structure « {document.structure} », "
+                   f"{len(titles)} par « {other} » ({some(map(shown, titles), 2)}) ; est-ce la bonne ?")
+        elif other == "contract" and not own:
+            yield f"{name} : aucun titre dans ce Markdown ; un titre s'écrit « # Préavis »."
+
+
+GLUED_HEADING = re.compile(r"(?m)^ {0,3}#{1,6}[^#\s].*")
+
+
+def glued_headings(case, variants):
+    """Lines of Markdown that only lack a blank to be headings."""
+    for document in case.documents.values():
+        if document.structure == "markdown":
+            glued = {match.start(): shown(match.group()) for match in GLUED_HEADING.finditer(document.text)}
+            found = [glued[start] for start, _, begins in (read_blocks(document.text) if glued else ())
+                     if begins and start in glued]
+            if found:
+                yield (f"document {shown(document.id)} : {counted(len(found), 'ligne')} en # sans espace "
+                       f"après, ce n'est pas un titre ({some(found, 3)}).")
 
 
 def unstructured_sections(case, variants):
@@ -3178,9 +3195,9 @@ def idle_variants(case, variants):
             yield f"variantes {', '.join(names)} : mêmes passages ; les comparer n'apprend rien."
 
 
-CHECKS = (idle_facts, invisible_characters, doubtful_headings, doubtful_structures, unstructured_sections,
-          twins, contexts_beyond_hits, questions_without_terms, documents_without_filtered_key,
-          question_filters, idle_variants)
+CHECKS = (idle_facts, invisible_characters, doubtful_headings, doubtful_structures, glued_headings,
+          unstructured_sections, twins, contexts_beyond_hits, questions_without_terms,
+          documents_without_filtered_key, question_filters, idle_variants)
 
 
 def warn(case: Case, variants: Sequence[Tree]) -> List[str]:

@@ -202,8 +202,8 @@ class Blocks(Sectioned):
         )
 
 
-# What markdown-it-py reads otherwise than CommonMark stays out: link definitions stand before a blank line or a
-# heading (it lets them end a paragraph), « > » is never indented by four spaces.
+# What markdown-it-py reads otherwise than CommonMark stays out: link definitions stand before a blank line or
+# a heading (it lets them end a paragraph).
 TOKENS = (
     "#",
     "##",
@@ -269,7 +269,7 @@ def random_text(rng):
 
 
 def expected(text, headings, verbatim):
-    """([(path, title, text)], [first character of a piece]) by what markdown-it-py says of the lines of a text."""
+    """([(path, title, text)], [first character of a piece]) by what markdown-it-py says of a text's lines."""
     lines = text.split("\n")
     starts = [0]
     for line in lines:
@@ -421,9 +421,8 @@ class Titles(Sectioned):
 
 class Doubts(TestCase):
     def warnings(self, documents, **changes):
-        return self.report(make_case(documents=documents, facts=[], questions=[], **changes))["warnings"][
-            1:
-        ]  # no question
+        warnings = self.report(make_case(documents=documents, facts=[], questions=[], **changes))["warnings"]
+        return [warning for warning in warnings if not warning.startswith("aucune question")]
 
     def test_a_document_without_structure_is_one_section_and_told(self):
         case = make_case(
@@ -500,11 +499,43 @@ class Doubts(TestCase):
         self.assertEqual(
             [warning for warning in told if "la bonne" in warning],
             [
-                "document « bail » : 0 titre par la structure « markdown », 2 par « contract » (« Article 1 – Loyer », "
-                "« Article 2 – Préavis ») ; est-ce la bonne ?",
-                "document « note » : 0 titre par la structure « contract », 2 par « markdown » (« Loyer », « Préavis ») ; est-ce la bonne ?",
+                "document « bail » : 0 titre par la structure « markdown », 2 par « contract » "
+                "(« Article 1 – Loyer », « Article 2 – Préavis ») ; est-ce la bonne ?",
+                "document « note » : 0 titre par la structure « contract », 2 par « markdown » "
+                "(« Loyer », « Préavis ») ; est-ce la bonne ?",
             ],
         )
+
+
+    def test_markdown_without_heading_or_with_headings_that_lack_a_blank_is_told(self):
+        texts = (
+            "#Loyer\n900 euros.\n\n```\n\n#note\n```\n\n ##Préavis\nTrois mois.\n\nvoir\n#suite",
+            "Le loyer.\n\n- # Loyer",
+            "# Loyer",
+        )
+        documents = [
+            {"id": str(number), "structure": "markdown", "text": text} for number, text in enumerate(texts)
+        ]
+        self.assertEqual(
+            self.warnings(documents, variants=[{"id": "v", "unit": "sections", "max_chars": 99}]),
+            [
+                "document « 0 » : aucun titre dans ce Markdown ; un titre s'écrit « # Préavis ».",
+                "document « 1 » : aucun titre dans ce Markdown ; un titre s'écrit « # Préavis ».",
+                "document « 0 » : 2 lignes en # sans espace après, ce n'est pas un titre "
+                "(« #Loyer », « ##Préavis »).",
+            ],
+        )
+
+    def test_a_title_is_not_repeated_before_itself(self):
+        for text, begun in (("**LOYER** : 900 euros.", True), ("Loyers dus.", False)):
+            case = make_case(
+                documents=[{"id": "d", "sections": [{"title": "Loyer", "text": text}]}],
+                facts=[],
+                questions=[],
+                variants=[{"id": "v", "unit": "sections", "max_chars": 99, "repeat_title": True}],
+            )
+            row, = self.passages(case)["v"]
+            self.assertEqual(row["text"], text if begun else "Loyer\n" + text)
 
 
 class Twins(TestCase):
@@ -530,8 +561,8 @@ class Twins(TestCase):
         self.assertEqual(
             [warning for warning in told if "même texte" in warning],
             [
-                "variante « paragraphes » : 2 passages de même texte dans des documents différents : « {} » (« a », « b ») ; "
-                "une preuve que plusieurs donnent s'écrit « any_of ».".format(self.CLAUSE)
+                "variante « paragraphes » : 2 passages de même texte dans des documents différents : « {} » "
+                "(« a », « b ») ; une preuve que plusieurs donnent s'écrit « any_of ».".format(self.CLAUSE)
             ],
         )
 
