@@ -2209,22 +2209,24 @@ def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
 # (level, title), whether a piece of a section may begin there); the other lines of a heading are left out.
 
 DASHES = "‐‑‒–—―−-"
-DIVISIONS = {"annexe": 1, "partie": 1, "livre": 2, "titre": 3, "chapitre": 4, "section": 5, "sous-section": 6,
-             "paragraphe": 7}
+DIVISIONS = {"annexe": 0, "législative": 0, "réglementaire": 0, "partie": 1, "livre": 2, "titre": 3,
+             "chapitre": 4, "section": 5, "sous-section": 6, "paragraphe": 7}  # their levels as headings
 ARTICLE_LEVEL = 8
-HEADING = r"""(?ix) (?P<label> pr[ée]ambule (?! \.) | partie \s (?: législative | réglementaire )
-    | (?: premi[eè]re | deuxi[eè]me | seconde | troisi[eè]me | quatri[eè]me | cinqui[eè]me ) \s partie
-    | (?: (?: article | {} | sous\ssection ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )? (?P<number>
-        \*? (?P<code> (?: l\.?\s?[op] | [lrda] ) \.? \s? (?: \*\.? ){{0,2}} ) \s?
+# Compiled when a contract is read: it would cost a tenth of the start-up.
+HEADING = r"""(?ix) (?P<label> (?: article \s (?= annexe ) )?
+    (?: pr[ée]ambule (?! \.) | partie \s (?: législative | réglementaire ) | (?: premi[eè]re | deuxi[eè]me
+      | seconde | troisi[eè]me | quatri[eè]me | cinqui[eè]me ) \s partie
+    | (?: (?: article | sous\ssection | {} ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )? (?P<number>
+        (?: \*? (?P<code> (?: l\.?\s?[op] | [lrda] ) \.? \s? (?: \*\.? ){{0,2}} ) \s?
             \d{{1,9}} (?: \s?[{dashes}]\s?\d{{1,9}} )*
-        | (?: \d{{1,9}} | (?-i: [IVXLCDM]+ ) ) (?: [.{dashes}]\d{{1,9}} )* (?: er | [eè]re | e | ° )?
+        | (?: \d{{1,9}} | (?-i: [IVXLCDM]+ ) ) (?: [.{dashes}]\d{{1,9}} )* (?: \s?er | [eè]re | e | ° )?
         | premi (?: er | [eè]re ) | unique | (?: pr[ée] )? liminaire | (?-i: [A-Z] ) )
         (?: \s? (?: bis | ter | quater | quinquies | sexies | septies | octies | nonies
-                  | \w{{0,9}}(?: dec | vic | tric )ies ) (?! \w )
-          | \s (?-i: [A-Z]{{1,2}} ) (?! [\w.'’] ) | [{dashes}]\d{{1,9}} )*
-    | annexe )
-    (?! [\w'’] | \.?\s?[{dashes}]\d | \.\d ) (?P<mark> \s?\.?\s?[:{dashes}] | \.? ) \s* (?P<rest> .* )""".format(
-    " | ".join(DIVISIONS), dashes=DASHES)  # compiled when a contract is read
+                  | \w{{0,9}} (?: dec | vic | tric ) ies ) (?! \w )
+          | \s (?-i: [A-Z]{{1,2}} ) (?! [\w.'’] ) | [{dashes}]\d{{1,9}} )* )
+    | annexe ) ) (?! [\w'’] | \.?\s?[{dashes}]\d | \.\d )
+    (?P<mark> \s?[.)/]?\s?[:{dashes}] | [.)/]? ) \s* (?P<rest> .* )""".format(
+        " | ".join(DIVISIONS), dashes=DASHES)
 NUMBERED = re.compile(f"(?P<label>(?P<number>[0-9]{{1,9}}))\\s?(?:[.)]|\\.?\\s?[{DASHES}])\\s(?P<rest>.*)")
 ALMOST_HEADING = re.compile(r"(?:A(?:rticle|RTICLE|rt\.|RT\.|nnexe|NNEXE|venant|VENANT)|C(?:lause|LAUSE) \d).{,60}")
 CLAUSE = re.compile(r"(\d{1,9}(?:\.[1-9]\d?)+)[.)]?\s+(?!(?:euros?|heures?|jours?|semaines?|mois|ans?|fois|points?"
@@ -2323,39 +2325,34 @@ def read_articles(lines: Iterable[Tuple[int, str]]) -> Tuple[List[tuple], List[t
         if line.strip():
             rows.append(Line(start, bare(line), gap))
         gap = not line.strip()
-    solid = [line for line, after in zip(rows, rows[1:] + [None]) if not in_contents(line, after, doubts)]
-    headings = find_headings(solid, doubts)
-    drop_contents(solid, headings, doubts)
-    check_numbers(solid, headings, doubts)
-    read = [(rows[0].start, None, False)] if rows and rows[0] not in solid[:1] else []
-    read += read_clauses(solid, headings, doubts)
+    headings = find_headings(rows, doubts)
+    drop_contents(rows, headings, doubts)
+    check_numbers(rows, headings, doubts)
+    read = list(read_clauses(rows, headings, doubts))
     return read, sorted(doubts, key=lambda doubt: doubt[1])
 
 
-def in_contents(line: Line, after: Optional[Line], doubts: List[tuple]) -> bool:
-    """Whether a line is of a table of contents: it, or the line that it is cut on, ends with a row of dots."""
-    dotted, cut = (bool(part) and part.text.rstrip("0123456789 ").replace(" ", "").endswith(("....", "……"))
-                   for part in (line, after))
-    inside = dotted or cut and not after.gap and not re.match(HEADING, after.text)
-    if inside and re.match(HEADING, line.text):
-        doubts.append(("contents", line.start))
-    return inside
+def is_dotted(text: str) -> bool:
+    """Whether a line ends as that of a table of contents: a row of dots, a page."""
+    return text[-1].isdigit() and text.rstrip("0123456789 ").replace(" ", "").endswith(("....", "……"))
 
 
 def find_headings(lines: Sequence[Line], doubts: List[tuple]) -> Dict[int, Heading]:
     """The lines that are titles, by number: articles and divisions; `4. Contrôle` when no line says Article."""
     headings, last = {}, None
     for at, line in enumerate(lines):
-        match = re.match(HEADING, line.text)
-        heading = match and is_title(match, lines[at + 1:at + 2]) and make_heading(match, line.text)
-        if not heading:
-            doubtful = ALMOST_HEADING.fullmatch(line.text) and line.text[-1] not in ".,;:"
+        match, after, kind = re.match(HEADING, line.text), lines[at + 1:at + 2], ""
+        heading = match and is_title(match, after) and make_heading(match, line.text)
+        if match and (is_dotted(line.text) or after and is_dotted(after[0].text)
+                      and not re.match(HEADING, after[0].text)):
+            kind = "contents"
+        elif not heading:
+            kind = ALMOST_HEADING.fullmatch(line.text) and line.text[-1] not in ".,;:" and "unread"
         elif not continues(lines, at, headings, follows(last, heading.key)):
-            headings[at], last, doubtful = heading, heading.key or last, False
-        else:
-            doubtful = line.text[0].isupper() or is_finished(lines, at, headings)
-        if doubtful:
-            doubts.append(("unread", line.start))
+            headings[at], last = heading, heading.key or last
+        elif line.text[0].isupper() or is_finished(lines, at, headings):
+            kind = "unread"
+        doubts += [(kind, line.start)] if kind else []
     articles = any(heading.key for heading in headings.values())
     return headings if articles else {**find_numbered(lines), **headings}
 
@@ -2379,7 +2376,7 @@ def is_short(text: str) -> bool:
 def is_title(match: Any, after: Sequence[Line] = ()) -> bool:
     """Whether what follows a number is a title; without a dash or a colon, neither a verb nor a sentence is."""
     mark, rest = match.group("mark").strip(), match.group("rest")
-    if not rest or mark.strip(".") or re.fullmatch(r"\([^()]*\)\.?", rest):
+    if not rest or mark.strip(".)/") or re.fullmatch(r"\([^()]*\)\.?", rest):
         return True
     if mark:
         return not rest[0].islower()
@@ -2414,8 +2411,7 @@ def is_finished(lines: Sequence[Line], at: int, headings: Tree) -> bool:
 
 def hangs(text: str) -> bool:
     """Whether a line ends on a word that calls for another: `conformément à l'`."""
-    last = re.search(r"(\w+)['’]?$", text)
-    return last.group(1).lower() in HANGING if last else text.endswith(("(", "«"))
+    return re.split(r"[\s'’]", text.rstrip("'’"))[-1].lower() in HANGING or text.endswith(("(", "«"))
 
 
 def continues(lines: Sequence[Line], at: int, headings: Tree, expected: bool) -> bool:
@@ -2448,26 +2444,27 @@ def check_numbers(lines: Sequence[Line], headings: Dict[int, Heading], doubts: L
     """Tells the articles whose number is taken, or does not follow; an annex counts anew."""
     last, taken = None, set()
     for at, (level, _, key, _, _) in sorted(headings.items()):
-        if key in taken:
-            doubts.append(("repeated", lines[at].start))
-        elif key and not key[0] and not follows(last, key):
-            doubts.append(("jump", lines[at].start))
-        last, taken = (None, set()) if level == 1 else (key or last, taken | {key} if key else taken)
+        if level == 0:
+            last, taken = None, set()
+        elif key:
+            if key in taken or not key[0] and not follows(last, key):
+                doubts.append(("repeated" if key in taken else "jump", lines[at].start))
+            taken.add(key)
+            last = key
 
 
 def complete_titles(lines: Sequence[Line], headings: Dict[int, Heading]) -> Set[int]:
     """The lines that end the title before them; an article's text on its own line leaves its title."""
     ends = set()
     for at, heading in headings.items():
-        after = lines[at + 1] if at + 1 < len(lines) and at + 1 not in headings else None
+        after = lines[at + 1] if at + 2 < len(lines) and at + 1 not in headings else None
+        short = after and is_short(after.text[0].upper() + after.text[1:]) and (
+            lines[at + 2].gap or at + 2 in headings)
         cut = after and not after.gap and after.text[0].islower() and len(heading.title) > 60
-        alone = after and at + 2 < len(lines) and (lines[at + 2].gap or at + 2 in headings)
-        if alone and heading.level < ARTICLE_LEVEL and not heading.rest and is_short(after.text):
-            headings[at] = heading._replace(title=f"{heading.title} – {after.text}")
+        below = heading.level < ARTICLE_LEVEL and not heading.rest and short and after.text[0].isupper()
+        if below or cut and short:
             ends.add(at + 1)
-        elif alone and cut and is_short(after.text.capitalize()):
-            headings[at] = heading._replace(title=f"{heading.title} {after.text}")
-            ends.add(at + 1)
+            headings[at] = heading._replace(title=f"{heading.title}{' – ' if below else ' '}{after.text}")
         elif cut or heading.rest.endswith(FINAL) and len(heading.rest.split()) > 4:
             headings[at] = heading._replace(title=heading.label)
     return ends
