@@ -100,11 +100,11 @@ Variant = record("Variant", "id unit parameters question_filters", """
 Case = record("Case", "file sha256 title documents facts questions settings variants", """
     A whole case file, checked: documents and facts by id, questions, variants; every quote is located.""")
 Passage = record("Passage", "id span touched start end heading words", """
-    What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span
-    holds the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
-Cutting = record("Cutting", "by_id by_document longest", """
+    What is indexed and sent: a heading (put before), characters start to end of a document; span holds the
+    words wholly inside, touched those at least partly so; words is its cost, heading included.""")
+Cutting = record("Cutting", "by_id by_document longest over_max", """
     The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}; the most whole
-    words that one of them holds.""")
+    words that one of them holds; how many are longer than max_chars.""")
 Hit = record("Hit", "rank passage score kept_words terms", """
     A Passage that was found: rank from 1, score (or None), how many words the budget let through, and the
     (term, times, part of the score) of each of the question's terms that it holds (of an engine: None).""",
@@ -123,9 +123,9 @@ Attempt = record("Attempt", "quote missing loss", """
     A Quote as one context leaves it: how many of its words are missing, its loss (None when covered).""")
 Verdict = record("Verdict", "fact attempts chosen", """
     A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
-Outcome = record("Outcome", "sent spans verdicts needed", """
-    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, and
-    what would be enough, when it was studied.""", defaults=(None,))
+Outcome = record("Outcome", "sent spans verdicts duplicates needed", """
+    A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, its
+    duplicate words, and what would be enough, when it was studied.""", defaults=(None,))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -249,7 +249,7 @@ def judge(case: Case, sent: Sent) -> Outcome:
         attempts = [try_quote(case, sent, quote, spans) for quote in case.facts[name].quotes]
         chosen = min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span]))
         verdicts.append(Verdict(case.facts[name], attempts, chosen))
-    return Outcome(sent, spans, verdicts)
+    return Outcome(sent, spans, verdicts, duplicate_words(case.documents, spans))
 
 
 def try_quote(case: Case, sent: Sent, quote: Quote, spans: Sequence[Span]) -> Attempt:
@@ -307,19 +307,27 @@ def cut_paragraphs(document: Document) -> Iterator[Tuple[int, int, str]]:
 
 
 def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iterator[Tuple[int, int, str]]:
-    """A passage a section; one longer than max_chars is cut between its pieces, at words when it has none."""
-    for section in document.sections:
+    """A passage a section; one longer than max_chars is cut between its pieces, at words when it has none.
+
+    A document without structure is one section.
+    """
+    for section in document.sections or [Section("", (), "", {}, 0, len(document.text), ())]:
         low, high = bisect_left(document.starts, section.start), bisect_right(document.ends, section.end)
         pieces = section.pieces or list(zip(document.starts[low:high], document.ends[low:high]))
         repeated = repeat_title and section.title
         (start, end), heading = pieces[0], section.lead if repeat_title else ""
         for piece_start, piece_end in pieces[1:]:
-            if len(heading) + bool(heading) + piece_end - start > max_chars:
+            if sent_length(start, piece_end, heading) > max_chars:
                 yield start, end, heading
                 start = piece_start
                 heading = "\n".join([*section.path, section.title + " (suite)"]) if repeated else ""
             end = piece_end
         yield start, end, heading
+
+
+def sent_length(start: int, end: int, heading: str) -> int:
+    """The characters of a passage as it is sent."""
+    return len(heading) + bool(heading) + end - start
 
 
 Unit = record("Unit", "cut shape defaults", """
@@ -343,7 +351,9 @@ def cut(documents: Documents, variant: Variant) -> Cutting:
             make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
             for number, piece in enumerate(pieces, 1)]
     by_id = {passage.id: passage for passages in by_document.values() for passage in passages}
-    return Cutting(by_id, by_document, max((size([passage.span]) for passage in by_id.values()), default=0))
+    limit = variant.parameters.get("max_chars")
+    return Cutting(by_id, by_document, max((size([passage.span]) for passage in by_id.values()), default=0),
+                   sum(sent_length(*passage[3:6]) > limit for passage in by_id.values()) if limit else 0)
 
 
 def make_passage(document: Document, name: str, start: int, end: int, heading: str) -> Passage:
@@ -643,9 +653,32 @@ def union(spans: Iterable[Span]) -> List[Span]:
     return merged
 
 
+REPEATED_RUN = 8  # words: fewer in common say little
+
+
 def redundant_words(spans: Sequence[Span]) -> int:
     """Occurrences sent beyond the first of the same source position."""
     return size(spans) - size(union(spans))
+
+
+def duplicate_words(documents: Documents, spans: Iterable[Span]) -> int:
+    """How many words of spans have a text already sent from elsewhere, in runs of 8 words or a whole span."""
+    seen: Dict[tuple, tuple] = {}
+    repeated: Set[tuple] = set()
+    for span in spans:
+        words = text_of(documents, passage_of(documents, span)).split() if size([span]) else []
+        places = [(span.document, number) for number in range(span.start, span.end)]
+        run = min(REPEATED_RUN, len(words))
+        runs = list(zip(*(words[after:] for after in range(run))))
+        if seen.keys().isdisjoint(runs):  # for speed
+            seen.update(zip(runs, places))
+            runs = []
+        for number, words_of_run in enumerate(runs):
+            if seen.setdefault(words_of_run, places[number]) != places[number]:
+                repeated.update(places[number:number + run])
+        for length in range(1, run):  # a budget may leave so little of a twin
+            seen.setdefault(tuple(words[:length]), places[0])
+    return len(repeated)
 
 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
@@ -900,12 +933,14 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         **measure_evidence(judged),
         "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
         "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
+        "duplicate_words": sum(outcome.duplicates for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
         "budget_curve": curve([outcome.needed and outcome.needed["budget_words"] for outcome in judged]),
         "depth_curve": curve([outcome.needed and depth_needed(
             outcome.needed, outcome.sent.question.per_document) for outcome in judged]) if cutting else None,
         "passage_words": {"min": lengths[0], "median": median(lengths),
                           "max": lengths[-1]} if lengths else None,
+        "over_max": cutting.over_max if cutting else None,
         **count_mixed(case.documents, cutting),
     }
 
@@ -953,6 +988,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
         "context": [describe_kept(hit, span, slice_text) for hit, span in zip(sent.context, outcome.spans)],
         "words_sent": sum(hit.kept_words for hit in sent.context),
         "redundant_words": redundant_words(outcome.spans),
+        "duplicate_words": outcome.duplicates,
         "facts": facts,
         "all_required_covered": is_complete(question, [fact["covered"] for fact in facts]),
         "needed": outcome.needed,
@@ -966,7 +1002,7 @@ def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Tree:
             "heading_words": heading_words(passage), "lead_words": lead_words(passage),
             "kept_words": hit.kept_words, "score": hit.score and round(hit.score, 9),
             "terms": describe_terms(hit.terms), "sections": [section.title for section in sections],
-            "text": slice_text(passage)}
+            "paths": [list(section.path) for section in sections], "text": slice_text(passage)}
 
 
 def describe_terms(terms: Optional[Iterable[Tuple[str, int, float]]]) -> Optional[List[Tree]]:
@@ -1800,7 +1836,7 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
     facts = read_facts(found, documents)
     case = Case(os.path.basename(name), sha256(data), found.get("title", ""), documents, facts,
                 read_questions(found, facts, columns), read_settings(found, owners, columns),
-                read_variants(found, documents))
+                read_variants(found))
     faults.check()
     return case
 
@@ -1821,7 +1857,7 @@ def read_settings(case: Found, owners: list, columns: Columns) -> Settings:
     return DEFAULTS._replace(**{**settings, "filters": filters, "stop_words": stop_words})
 
 
-def read_variants(case: Found, documents: Documents) -> Sequence[Variant]:
+def read_variants(case: Found) -> Sequence[Variant]:
     """The case's own variants, in place of the four fixed ones."""
     variants = []
     for item in case.get("variants", ()):
@@ -1834,11 +1870,6 @@ def read_variants(case: Found, documents: Documents) -> Sequence[Variant]:
         if {"size", "overlap"} <= own.keys() and own["overlap"] >= own["size"]:
             own.tell("overlap", "recouvrement {overlap} pour une taille de {size} ; "
                                 "il doit être plus petit.".format(**own))
-        for document_id, document in documents.items() if name == "sections" else ():
-            if document and not document.sections:
-                item.tell("unit", "{} {}.".format(shown(document_id), (
-                    "n'a aucun article reconnu ; voyez ses titres" if document.structure else
-                    "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité")))
         if "id" in item:
             parameters = {name: own.get(name, unit.defaults.get(name)) for name in members_of(unit.shape)}
             variants.append(Variant(item["id"], item["unit"], parameters, item.get("question_filters", True)))
@@ -2234,8 +2265,6 @@ CLAUSE = re.compile(r"(\d{1,9}(?:\.[1-9]\d?)+)[.)]?\s+(?!(?:euros?|heures?|jours
 HANGING = frozenset(STOP_WORDS + ("sous", "selon", "suivant", "avec", "sans", "voir", "présent"))
 FINAL = tuple(".!?…:;»")  # a line that ends so ends a sentence, or announces what follows
 HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
-ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t](.*))?")
-FENCE = re.compile(r" {0,3}(```+|~~~+)")
 
 
 def lines_of(text: str) -> Iterator[Tuple[int, str]]:
@@ -2490,31 +2519,166 @@ def read_clauses(lines: Sequence[Line], headings: Dict[int, Heading], doubts: Li
             yield line.start, None, begins
 
 
+# Markdown, by CommonMark's block structure.  Tabs are read as spaces; a line that shows nothing is blank.
+
+MARKDOWN_LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|$)")
+FRONT_MATTER = re.compile(r"(?ms)---[ \t\r]*\n(?![ \t\r]*\n).*?^(?:---|\.\.\.)[ \t\r]*$")
+MOST_CONTAINERS = 20
+QUOTE = re.compile(" {0,3}> ?")
+ITEM = re.compile(r" {0,3}(?:[-+*]|(\d{1,9})[.)])(?: {1,4}(?=[^ ])| (?= {4})|(?= *$))")
+ATX_HEADING = re.compile(r" {0,3}(#{1,6})(?: (.*))?")
+UNDERLINE = re.compile(r" {0,3}(?:=+|-+) *")
+RULE = re.compile(r" {0,3}(?:(?:- *){3,}|(?:_ *){3,}|(?:\* *){3,})")
+FENCE = re.compile(r" {0,3}(```+(?=[^`]*$)|~~~+)")
+# These two are compiled when they are first needed.
+DEFINITIONS = r"""(?xs) (?: \[ (?!\s*\]) (?: [^][\\] | \\. )+ \]: \s*
+    (?: <(?: [^<>\n\\] | \\. )*> | (?!<)(?: \\[()] | [^\s()] | \((?: \\[()] | [^\s()] )*\) )+ )
+    (?: \s+ (?: "(?: [^"\\] | \\. )*" | '(?: [^'\\] | \\. )*' | \((?: [^()\\] | \\. )*\) ) )?
+    [ ]* (?: \n | \Z ) )*"""
+HTML_BLOCK = r"""(?xi) [ ]{0,3} (?:
+    (<(?:pre|script|style|textarea)(?:\s|>|$)) | (<!--) | (<\?) | (<![a-z]) | (<!\[(?-i:CDATA)\[)
+    | (</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog
+        |dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html
+        |iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section
+        |summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?:\s|/?>|$))
+    | ((?: </[a-z][a-z\d-]*\s*> | <[a-z][a-z\d-]*
+        (?:\s+[a-z_:][\w.:-]*(?:\s*=\s*(?:[^\s"'=<>`]+|'[^']*'|"[^"]*"))?)*\s*/?> )\s*$) )"""
+HTML_ENDS = [re.compile(end, re.I) for end in (
+    "</(?:pre|script|style|textarea)>", "-->", r"\?>", ">", r"\]\]>", r"^\s*$", r"^\s*$")]
+
+
 def parse_markdown(text: str, known: Tree) -> Tuple[str, Tree, List[Section]]:
-    """ATX headings begin sections, blank lines separate paragraphs, neither in code fences."""
-    return "", {}, make_sections(text, read_paragraphs(text))
+    """Headings begin sections, blank lines separate paragraphs, as CommonMark reads them.
+
+    Those of a quote or of a list item begin no section; front matter is no heading.
+    """
+    return "", {}, make_sections(text, read_blocks(text))
 
 
-def read_paragraphs(text: str) -> Iterator[tuple]:
-    """The lines of paragraphs."""
-    fence, blank = "", False
-    for start, line in lines_of(text):
-        opening, heading = FENCE.match(line), None if fence else ATX_HEADING.fullmatch(line)
-        if line.strip():
-            yield (start, (line.split()[0].count("#"), atx_title(heading.group(1) or "")) if heading else None,
-                   blank and not fence)
+def read_blocks(text: str) -> List[tuple]:
+    """The lines of a Markdown text."""
+    blocks, found, blank = Blocks(), [], False
+    front = FRONT_MATTER.match(text)
+    for match in MARKDOWN_LINE.finditer(text):
+        start, line = match.start(), match.group(1)
+        if front and start < front.end():
+            heading, blocks.verbatim = None, True
+        else:
+            heading = blocks.read(line)
+        if heading and not blocks.containers:
+            level, title, above = heading
+            start = found[-above][0] if above else start
+            found[len(found) - above:] = [(start, (level, title), False)]
+        elif line.strip():
+            found.append((start, None, blank and not blocks.verbatim))
         blank = not line.strip()
-        if opening and not fence:
-            fence = opening.group(1)
-        elif opening and opening.group(1).startswith(fence) and not line.strip().strip(fence[0]):
-            fence = ""
+    return found
+
+
+class Blocks:
+    """The blocks that are open, line after line.
+
+    containers: the quotes and list items, each as the pattern by which a line goes on with it; in the last,
+    paragraph: the lines of a paragraph; closing: the pattern that ends a fence or HTML; code: it is indented
+    code.  hollow: that item has nothing yet; verbatim: the line read goes on with a fence, HTML or code.
+    """
+
+    def __init__(self) -> None:
+        self.containers: List[Any] = []
+        self.close(0)
+
+    def close(self, depth: int, containers: Sequence[Any] = ()) -> None:
+        """Close all that is beyond some containers, and open others in them."""
+        self.containers[depth:] = containers
+        self.paragraph: List[str] = []
+        self.closing, self.code, self.hollow, self.verbatim = None, False, False, False
+
+    def read(self, line: str) -> Optional[Tuple[int, str, int]]:
+        """The heading that a line ends: (level, title, how many lines before are its own); None for none."""
+        rest, depth = line.expandtabs(4), 0
+        for container in self.containers:
+            found = container.match(rest)
+            if not found:
+                break
+            rest, depth = rest[found.end():], depth + 1
+        held = depth == len(self.containers)
+        blank = not rest.strip()
+        self.verbatim = held and bool(self.closing or self.code and (blank or rest.startswith("    ")))
+        if not self.verbatim and blank:
+            self.close(depth - (held and self.hollow))
+        elif not self.verbatim:
+            return self.begin(rest, depth)
+        elif self.closing and self.closing.search(rest):
+            self.closing = None
+        return None
+
+    def begin(self, rest: str, depth: int) -> Optional[Tuple[int, str, int]]:
+        """Read what a line has after the containers that it goes on with, which are depth."""
+        held, opened = depth == len(self.containers), []
+        while depth + len(opened) < MOST_CONTAINERS:
+            container, width = open_container(rest, bool(self.paragraph) and held and not opened)
+            if not container:
+                break
+            opened.append(container)
+            rest = rest[width:]
+        going = bool(self.paragraph) and not opened  # the line may go on with a paragraph
+        if going and held and UNDERLINE.fullmatch(rest):
+            text = "\n".join(self.paragraph)
+            title = text[re.match(DEFINITIONS, text).end():]
+            if title:
+                self.close(depth)
+                return 2 - ("=" in rest), " ".join(title.split()), title.count("\n") + 1
+        if going and not interrupts(rest):
+            self.paragraph.append(rest.strip())
+            return None
+        self.close(depth, opened)
+        return self.open_leaf(rest)
+
+    def open_leaf(self, rest: str) -> Optional[Tuple[int, str, int]]:
+        """Open the block with which the rest of a line begins; a heading is read at once."""
+        atx, fence, html = ATX_HEADING.fullmatch(rest), FENCE.match(rest), re.match(HTML_BLOCK, rest)
+        if not rest.strip():
+            self.hollow = self.containers[-1] is not QUOTE
+        elif rest.startswith("    "):
+            self.code = True
+        elif atx:
+            return len(atx.group(1)), atx_title(atx.group(2) or ""), 0
+        elif fence:
+            self.closing = re.compile("^ {{0,3}}{}{{{},}} *$".format(fence.group(1)[0], len(fence.group(1))))
+        elif html:
+            end = HTML_ENDS[html.lastindex - 1]
+            self.closing = None if end.search(rest) else end
+        elif not RULE.fullmatch(rest):
+            self.paragraph = [rest.strip()]
+        return None
+
+
+def open_container(rest: str, in_paragraph: bool) -> tuple:
+    """(the pattern of the quote or list item that begins here, its width), or (None, 0)."""
+    quote, item = QUOTE.match(rest), ITEM.match(rest)
+    if quote:
+        return QUOTE, quote.end()
+    if not item or RULE.fullmatch(rest):
+        return None, 0
+    blank = not rest[item.end():].strip()
+    if in_paragraph and (blank or int(item.group(1) or 1) != 1):
+        return None, 0
+    columns = len(item.group().rstrip()) + 1 if blank else item.end()
+    return re.compile(" {%d}| *$" % columns), columns
+
+
+def interrupts(rest: str) -> bool:
+    """Whether a line ends the paragraph before it."""
+    html = re.match(HTML_BLOCK, rest)
+    return bool(ATX_HEADING.fullmatch(rest) or FENCE.match(rest) or RULE.fullmatch(rest)
+                or html and html.lastindex < 7)
 
 
 def atx_title(content: str) -> str:
     """What a heading says, without its closing run of #, which a blank must precede."""
     content = content.strip()
     closed = content.rstrip("#")
-    return " ".join((content if closed and not closed[-1].isspace() else closed).split())
+    return " ".join((closed if closed.endswith(" ") else content if closed else "").split())
 
 
 def make_sections(text: str, lines: Iterable[tuple]) -> List[Section]:
@@ -2827,7 +2991,7 @@ def study(case: Case, outcome: Outcome) -> Outcome:
                     for attempt in verdict.attempts]
         verdicts.append(Verdict(verdict.fact, attempts, attempts[verdict.attempts.index(verdict.chosen)]))
     needed = find_needed(sent, [verdict.fact for verdict in verdicts]) if sent.question.answerable else None
-    return Outcome(sent._replace(index=None), outcome.spans, verdicts, needed)
+    return outcome._replace(sent=sent._replace(index=None), verdicts=verdicts, needed=needed)
 
 
 def explain_loss(case: Case, outcome: Outcome, attempt: Attempt) -> Tree:
@@ -3097,7 +3261,7 @@ DOUBTS = {  # what is doubtful in a contract, and what mends it
     "clause": ("numéro d'un autre article, sans y ouvrir de clause", "voyez si elle est à sa place")}
 
 
-def doubtful_structures(case, variants):
+def doubtful_headings(case, variants):
     """Structures without a title; what a contract holds that may be read wrong, once a kind."""
     for document in case.documents.values():
         name, contract = "document " + shown(document.id), document.structure == "contract"
@@ -3111,6 +3275,61 @@ def doubtful_structures(case, variants):
             what, mend = DOUBTS[kind]
             first = some((f"ligne {number + 1}, {shown(lines[number][1])}" for number in numbers), 3)
             yield f"{name} : {what} ({counted(len(numbers), 'fois')}) : {first} ; {mend}."
+
+
+def doubtful_structures(case, variants):
+    """A contract read as Markdown, and the reverse: the other structure has more than twice the headings."""
+    for document in case.documents.values():
+        other = {"contract": "markdown", "markdown": "contract"}.get(document.structure)
+        try:
+            sections = STRUCTURES[other](document.text, {})[2] if other else ()
+        except AtelierError:
+            continue  # no contract
+        own, titles = ([section.title for section in found if section.title]
+                       for found in (document.sections, sections))
+        if other == "contract":  # the items of a list may look like the articles of a contract
+            titles = [title for title in titles if not title[0].isdigit()]
+        if len(titles) > max(1, 2 * len(own)):
+            yield ("document {} : {} par la structure « {} », {} par « {} » ({}) ; est-ce la bonne ?".format(
+                shown(document.id), counted(len(own), "titre"), document.structure, len(titles), other,
+                some(map(shown, titles), 2)))
+
+
+def unstructured_sections(case, variants):
+    """Documents without structure, and pieces longer than max_chars, in variants by sections."""
+    without = [shown(document.id) for document in case.documents.values() if not document.sections]
+    for variant in variants:
+        if variant["chunking"] and variant["chunking"]["unit"] == "sections":
+            name, over = f"variante {shown(variant['id'])}", variant["summary"]["over_max"]
+            if without:
+                yield (f"{name} : {counted(len(without), 'document')} sans structure ({some(without)}), "
+                       "d'une seule section ; donnez « sections » ou « structure ».")
+            if over:
+                yield (f"{name} : {counted(over, 'passage')} au-delà de max_chars "
+                       f"({variant['chunking']['max_chars']}) : ni clause, ni paragraphe ne se coupe.")
+
+
+def twins(case, variants):
+    """Documents of the same text, then passages of others that have the same."""
+    alike: Dict[str, List[str]] = {}
+    for document in case.documents.values():
+        alike.setdefault(" ".join(document.text.split()), []).append(document.id)
+    for names in alike.values():
+        if len(names) > 1:
+            yield f"documents {some(map(shown, names))} : même texte ; l'un peut prendre la place de l'autre."
+    for variant in variants:
+        holders: Dict[str, List[str]] = {}
+        for name, *_ in alike.values() if variant["passages"] else ():
+            for span in (Span(name, *limits) for limits in variant["passages"][name]):
+                text = text_of(case.documents, passage_of(case.documents, span)) if size([span]) else name
+                holders.setdefault(" ".join(text.split()), []).append(name)
+        shared = [(text, names) for text, names in holders.items() if len(set(names)) > 1]
+        if shared:
+            text, names = shared[0]
+            yield "variante {} : {} de même texte dans des documents différents : {} ({}){}".format(
+                shown(variant["id"]), counted(sum(len(names) for _, names in shared), "passage"), shown(text),
+                some(map(shown, dict.fromkeys(names))), ", … ;" if shared[1:] else " ;") + (
+                " une preuve que plusieurs donnent s'écrit « any_of ».")
 
 
 def contexts_beyond_hits(case, variants):
@@ -3175,8 +3394,9 @@ def idle_variants(case, variants):
             yield f"variantes {', '.join(names)} : mêmes passages ; les comparer n'apprend rien."
 
 
-CHECKS = (idle_facts, invisible_characters, doubtful_structures, contexts_beyond_hits, questions_without_terms,
-          documents_without_filtered_key, question_filters, idle_variants)
+CHECKS = (idle_facts, invisible_characters, doubtful_headings, doubtful_structures, unstructured_sections,
+          twins, contexts_beyond_hits, questions_without_terms, documents_without_filtered_key,
+          question_filters, idle_variants)
 
 
 def warn(case: Case, variants: Sequence[Tree]) -> List[str]:

@@ -152,7 +152,7 @@ class Headings(Structured):
         text = ("avant\n\n# Un\n\ntexte\n\n```sh\n# commentaire\n\n## pas un titre\n```\n#sans espace\n\n## Deux ##\n### Vide\n#\n\nSetext\n======\n\n"
                 "~~~\n# a\n```\n# b\n~~~\n   # Trois\n    # code\nfin\n# Un\n")
         self.assertEqual([title for title, _ in self.markdown(text)],
-                         ["", "Un", "", "Trois", "Un"])
+                         ["", "Un", "Setext", "Trois", "Un"])
         self.assertEqual(dict(self.markdown(text))["Trois"], "# Trois\n    # code\nfin")
         self.assertEqual(self.markdown("rien\n\nque du texte"), [("", "rien\n\nque du texte")])
 
