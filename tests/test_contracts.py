@@ -1,5 +1,6 @@
 """Contracts and codes as people have them: what is a title, a cross-reference, a clause, and what is doubted."""
 
+import json
 import unittest
 
 from support import TESTS, TestCase, make_case, question, variant
@@ -241,6 +242,39 @@ class Doubts(Contracts):
     def test_a_structure_without_any_section_is_told(self):
         self.assertEqual(self.doubts("Rien que du texte."),
                          ["document « d » : aucun titre reconnu ; un titre s'écrit « Article 4 – Prix »."])
+
+
+class Texts(Contracts):
+    """Whole texts, beside the sections that they must give, written by hand."""
+
+    NAMES = ("code", "conditions", "decret")
+
+    def test_sections_of_whole_texts(self):
+        for name in self.NAMES:
+            text = (TEXTS / (name + ".txt")).read_text(encoding="utf-8")
+            expected = json.loads((TEXTS / (name + ".attendu.json")).read_text(encoding="utf-8"))
+            hits = question(self.report(self.case(text)), "v")["hits_before_budget"]
+            hits.sort(key=lambda hit: hit["passage"])
+            self.assertEqual([(*hit["paths"], *hit["sections"]) for hit in hits],
+                             [(section["path"], section["title"]) for section in expected], name)
+            for hit, section in zip(hits, expected):
+                self.assertEqual([hit["text"][:len(section["begins"])], hit["text"][-len(section["ends"]):]],
+                                 [section["begins"], section["ends"]])
+            self.assertEqual(" ".join(" ".join(hit["text"] for hit in hits).split()),
+                             " ".join(text.partition("\n")[2].split()), name)
+
+    def test_what_whole_texts_have_that_is_doubtful(self):
+        kinds = {"code": ["entrée d'une table des matières, laissée dans le texte (7 fois)"], "decret": [],
+                 "conditions": ["numéro d'un autre article, sans y ouvrir de clause (1 fois)"]}
+        for name in self.NAMES:
+            warnings = self.report(self.case((TEXTS / (name + ".txt")).read_text(encoding="utf-8")))["warnings"]
+            told = [warning.split(" : ")[1] for warning in warnings if warning.startswith("document")]
+            self.assertEqual(told, kinds[name], name)
+
+    def test_clauses_of_general_terms(self):
+        text = (TEXTS / "conditions.txt").read_text(encoding="utf-8")
+        starts = [row["text"].split(" ")[0].split("\n")[-1] for row in self.passages(self.case(text, 1))["v"]]
+        self.assertEqual(starts, ["Applicables", "1.", "1.2", "2.", "2.2", "3.", "4.", "Annexe"])
 
 
 if __name__ == "__main__":
