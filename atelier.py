@@ -1961,7 +1961,7 @@ def read_document(item: Found, read: Callable) -> Optional[Document]:
         return None
     text, title, header, sections = found
     title = item.get("title") or title
-    label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
+    label = " ".join(filter(None, [str(header.get("reference", "")), title, *header.get("parties", ())]))
     metadata = {**header, **item.others}
     sections = [section._replace(metadata={**metadata, **section.metadata}) for section in sections]
     return make_document(item.get("id", ""), title, text, metadata, sections, label)._replace(
@@ -1989,7 +1989,7 @@ def read_text(item: Found, read: Callable) -> Optional[tuple]:
             if not text.strip():
                 raise AtelierError("document vide ; donnez-lui un texte.")
         if text and structure and structure in STRUCTURES:
-            return (text, *STRUCTURES[structure](text))
+            return (text, *STRUCTURES[structure](text, item.others))
     except AtelierError as error:
         item.faults.extend(where, error)
         return None
@@ -2235,17 +2235,35 @@ def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
 
 # --- 14. Structures: contracts and Markdown to sections -------------------------------------------
 
-# A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file)
+# A structure is a function of a text, and of what the case says of it, to (title, metadata, sections); AtelierError (sentences without file)
 # tells what is missing.  It reads lines that are not blank as (first character, None or, for a heading, its
 # (level, title), whether a piece of a section may begin there); the other lines of a heading are left out.
 
 DASHES = "‐‑‒–—―−-"
-ARTICLE = re.compile(r"""(?ix) (?: (?: article | annexe ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )?
-    (?: (?P<number> \d+ ) (?: [.‑‐-] \d+ )* (?: er | ère )? | (?P<first> premi ) (?: er | ère ) | unique
-        | [ivxlcdm]+ | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
-    (?: \s (?: bis | ter | quater | quinquies ) )? (?: \s? \.? \s? [:{}] .* | \s? \.? )""".format(DASHES))
-CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+"
-                    r"(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
+DIVISIONS = {"annexe": 0, "législative": 0, "réglementaire": 0, "partie": 1, "livre": 2, "titre": 3,
+             "chapitre": 4, "section": 5, "sous-section": 6, "paragraphe": 7}  # their levels as headings
+ARTICLE_LEVEL = 8
+# Compiled when a contract is read: it would cost a tenth of the start-up.
+HEADING = r"""(?ix) (?P<label> (?: article \s (?= annexe ) )?
+    (?: pr[ée]ambule (?! \.) | partie \s (?: législative | réglementaire ) | (?: premi[eè]re | deuxi[eè]me
+      | seconde | troisi[eè]me | quatri[eè]me | cinqui[eè]me ) \s partie
+    | (?: (?: article | sous\ssection | {} ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )? (?P<number>
+        (?: \*? (?P<code> (?: l\.?\s?[op] | [lrda] ) \.? \s? (?: \*\.? ){{0,2}} ) \s?
+            \d{{1,9}} (?: \s?[{dashes}]\s?\d{{1,9}} )*
+        | (?: \d{{1,9}} | (?-i: [IVXLCDM]+ ) ) (?: [.{dashes}]\d{{1,9}} )* (?: \s?er | [eè]re | e | ° )?
+        | premi (?: er | [eè]re ) | unique | (?: pr[ée] )? liminaire | (?-i: [A-Z] ) )
+        (?: \s? (?: bis | ter | quater | quinquies | sexies | septies | octies | nonies
+                  | \w{{0,9}} (?: dec | vic | tric ) ies ) (?! \w )
+          | \s (?-i: [A-Z]{{1,2}} ) (?! [\w.'’] ) | [{dashes}]\d{{1,9}} )* )
+    | annexe ) ) (?! [\w'’] | \.?\s?[{dashes}]\d | \.\d )
+    (?P<mark> \s?[.)/]?\s?[:{dashes}] | [.)/]? ) \s* (?P<rest> .* )""".format(
+        " | ".join(DIVISIONS), dashes=DASHES)
+NUMBERED = re.compile(f"(?P<label>(?P<number>[0-9]{{1,9}}))\\s?(?:[.)]|\\.?\\s?[{DASHES}])\\s(?P<rest>.*)")
+ALMOST_HEADING = re.compile(r"(?:A(?:rticle|RTICLE|rt\.|RT\.|nnexe|NNEXE|venant|VENANT)|C(?:lause|LAUSE) \d).{,60}")
+CLAUSE = re.compile(r"(\d{1,9}(?:\.[1-9]\d?)+)[.)]?\s+(?!(?:euros?|heures?|jours?|semaines?|mois|ans?|fois|points?"
+                    r"|mètres?|[ckm]?m[²³]?|kg|ha|[ghlt])(?!['’\w])|[€%])")
+HANGING = frozenset(STOP_WORDS + ("sous", "selon", "suivant", "avec", "sans", "voir", "présent"))
+FINAL = tuple(".!?…:;»")  # a line that ends so ends a sentence, or announces what follows
 HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
 
 
@@ -2263,18 +2281,37 @@ def make_key(label: str) -> str:
     return "_".join(plain.split())
 
 
-def parse_contract(text: str) -> Tuple[str, Tree, List[Section]]:
-    """A title on the first line, `Clé : valeur` lines, a blank line, articles and their numbered clauses."""
-    lines = list(lines_of(text))
-    filled = [bool(line.strip()) for _, line in lines] + [False]
+def parse_contract(text: str, known: Tree) -> Tuple[str, Tree, List[Section]]:
+    """A title on the first line, `Clé : valeur` lines if any, a blank line, articles and their clauses.
+
+    known: the case's own metadata of the document, which may stand for lines of the header.
+    """
+    lines = text.splitlines()
+    first, start, end = find_header(lines)
+    metadata = parse_header(lines, start, end, known) if start < end else {}
+    metadata.update((key, known[key]) for key in map(make_key, HEADER_KEYS) if key in known)
+    parties = metadata.get("parties", [])
+    if not isinstance(parties, list):
+        metadata["parties"] = [party.strip() for party in str(parties).split(";") if party.strip()]
+    articles, _ = read_articles(list(lines_of(text))[end:])
+    return " ".join(lines[first].split()), metadata, make_sections(text, articles)
+
+
+def find_header(lines: Sequence[str]) -> Tuple[int, int, int]:
+    """A contract's title, the first line of its header, that after its last: the same when it has none."""
+    filled = [bool(line.strip()) for line in lines] + [False]
     first = filled.index(True)
     last = filled.index(False, first)
-    metadata = parse_header(text.splitlines(), first + 1, last)
-    return " ".join(lines[first][1].split()), metadata, make_sections(text, read_articles(lines[last:]))
+    keys = {make_key(line.partition(":")[0]) for line in lines[first + 1:last]}
+    if not keys.isdisjoint(map(make_key, HEADER_KEYS)):
+        return first, first + 1, last
+    match = re.match(HEADING, bare(lines[first]))
+    body = first if match and is_title(match) else first + 1
+    return first, body, body
 
 
-def parse_header(lines: Sequence[str], first: int, last: int) -> dict:
-    """The metadata that lines first to last - 1 of a contract give."""
+def parse_header(lines: Sequence[str], first: int, last: int, known: Tree) -> dict:
+    """The metadata that lines first to last - 1 of a contract give, unless they are known."""
     metadata, wanted, problems = {}, {}, []
     for number in range(first, last):
         label, _, value = (part.strip() for part in lines[number].partition(":"))
@@ -2286,28 +2323,200 @@ def parse_header(lines: Sequence[str], first: int, last: int) -> dict:
         else:
             metadata[make_key(label)] = value
     for number, label in enumerate(HEADER_KEYS, first):
-        if make_key(label) not in metadata:
+        if make_key(label) not in {**metadata, **known}:
             wanted.setdefault(number, label + " : …")
     for number, line in wanted.items():
         found = shown(lines[number]) if number < len(lines) else "la fin du texte"
         problems.append((number, f"« {line} » attendue dans l'en-tête ; trouvé : {found}."))
     if problems:
         raise AtelierError(*(f"ligne {number + 1} : {problem}" for number, problem in sorted(problems)))
-    metadata["parties"] = metadata["parties"].split(" ; ")
     return metadata
 
 
-def read_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[tuple]:
-    """The lines of articles; a heading keeps what follows it, a clause that is a piece bears its number."""
-    number = None
+Line = record("Line", "start text gap", """
+    A line that is not blank: its first character, its text without blanks and marks around it, whether a blank
+    line stands before it.""")
+Heading = record("Heading", "level title key label rest", """
+    A line that is a title; key: an article's (prefix of its code, figures, suffix), None for others; label: what
+    comes before its title, rest: what comes after its number.""")
+
+
+def bare(line: str) -> str:
+    """A line without Markdown's marks of a title: `## **Article 4** – Prix`."""
+    folded = re.sub(r"^#{1,6} ", "", unicodedata.normalize("NFC", " ".join(line.split())))
+    return re.sub(r"^(\*\*|__)(.+?)\1(?! ?\d)", r"\2", folded)
+
+
+def read_articles(lines: Iterable[Tuple[int, str]]) -> Tuple[List[tuple], List[tuple]]:
+    """(what make_sections reads, [(a line of DOUBTS, first character)]) of a contract's lines."""
+    rows, gap, doubts = [], True, []
     for start, line in lines:
-        title = " ".join(line.split())
-        heading, clause = ARTICLE.fullmatch(title), CLAUSE.match(line)
+        if line.strip():
+            rows.append(Line(start, bare(line), gap))
+        gap = not line.strip()
+    headings = find_headings(rows, doubts)
+    drop_contents(rows, headings, doubts)
+    check_numbers(rows, headings, doubts)
+    read = list(read_clauses(rows, headings, doubts))
+    return read, sorted(doubts, key=lambda doubt: doubt[1])
+
+
+def is_dotted(text: str) -> bool:
+    """Whether a line ends as that of a table of contents: a row of dots, a page."""
+    return text[-1].isdigit() and text.rstrip("0123456789 ").replace(" ", "").endswith(("....", "……"))
+
+
+def find_headings(lines: Sequence[Line], doubts: List[tuple]) -> Dict[int, Heading]:
+    """The lines that are titles, by number: articles and divisions; `4. Contrôle` when no line says Article."""
+    headings, last = {}, None
+    for at, line in enumerate(lines):
+        match, after, kind = re.match(HEADING, line.text), lines[at + 1:at + 2], ""
+        heading = match and is_title(match, after) and make_heading(match, line.text)
+        if match and (is_dotted(line.text) or after and is_dotted(after[0].text)
+                      and not re.match(HEADING, after[0].text)):
+            kind = "contents"
+        elif not heading:
+            kind = ALMOST_HEADING.fullmatch(line.text) and line.text[-1] not in ".,;:" and "unread"
+        elif not continues(lines, at, headings, follows(last, heading.key)):
+            headings[at], last = heading, heading.key or last
+        elif line.text[0].isupper() or is_finished(lines, at, headings):
+            kind = "unread"
+        doubts += [(kind, line.start)] if kind else []
+    articles = any(heading.key for heading in headings.values())
+    return headings if articles else {**find_numbered(lines), **headings}
+
+
+def find_numbered(lines: Sequence[Line]) -> Dict[int, Heading]:
+    """The titles `1. Objet`, `2. Durée`… of a contract that numbers its articles so throughout."""
+    found = {}
+    for at, line in enumerate(lines):
+        match = NUMBERED.fullmatch(line.text)
+        if (match and int(match.group("number")) == len(found) + 1 and is_short(match.group("rest"))
+                and not continues(lines, at, found, True)):
+            found[at] = make_heading(match, line.text)
+    return found if len(found) > 1 else {}
+
+
+def is_short(text: str) -> bool:
+    """Whether a text looks like a title rather than a sentence."""
+    return text[:1].isupper() and text[-1] not in ".,;:!?…" and len(text) <= 80
+
+
+def is_title(match: Any, after: Sequence[Line] = ()) -> bool:
+    """Whether what follows a number is a title; without a dash or a colon, neither a verb nor a sentence is."""
+    mark, rest = match.group("mark").strip(), match.group("rest")
+    if not rest or mark.strip(".)/") or re.fullmatch(r"\([^()]*\)\.?", rest):
+        return True
+    if mark:
+        return not rest[0].islower()
+    return is_short(rest) and not (after and after[0].text[0].islower() and not after[0].gap)
+
+
+def make_heading(match: Any, text: str) -> Heading:
+    """What a line says as the title that it is; a division has no key."""
+    groups, label = match.groupdict(), match.group("label")
+    words = label.lower().replace("sous section", "sous-section").split()
+    level = min((DIVISIONS[word] for word in words if word in DIVISIONS), default=ARTICLE_LEVEL)
+    key, number = None, label[match.start("number") - match.start():] if groups["number"] else ""
+    if level == ARTICLE_LEVEL and number:
+        code, number = groups.get("code") or "", number.lower().replace("premi", "1")
+        suffix = re.sub(rf"[\d\s.{DASHES}]|[eè]re?", "", number[len(code):])
+        key = (re.sub(r"[\s.]", "", code).lower(), tuple(map(int, re.findall(r"\d+", number))), suffix)
+    return Heading(level, text, key, label, groups["rest"])
+
+
+def follows(last: Optional[tuple], key: Optional[tuple]) -> bool:
+    """Whether an article may come next after the last one."""
+    if not (last and key and last[1] and key[1]) or last[0] != key[0]:
+        return True
+    return last[1] <= key[1] if key[0] else key != last and key[1][0] - last[1][0] in (0, 1)
+
+
+def is_finished(lines: Sequence[Line], at: int, headings: Tree) -> bool:
+    """Whether no sentence is left open before a line."""
+    before = lines[at - 1].text
+    return at == 0 or at - 1 in headings or before.endswith(FINAL) or before.isupper()
+
+
+def hangs(text: str) -> bool:
+    """Whether a line ends on a word that calls for another: `conformément à l'`."""
+    return re.split(r"[\s'’]", text.rstrip("'’"))[-1].lower() in HANGING or text.endswith(("(", "«"))
+
+
+def continues(lines: Sequence[Line], at: int, headings: Tree, expected: bool) -> bool:
+    """Whether a line goes on with the sentence before; expected: its number is that of the next article."""
+    lower, finished = lines[at].text[0].islower(), is_finished(lines, at, headings)
+    if lines[at].gap or at == 0:
+        return lower and not finished
+    return lower or not finished and (not expected or hangs(lines[at - 1].text))
+
+
+def drop_contents(lines: Sequence[Line], headings: Dict[int, Heading], doubts: List[tuple]) -> None:
+    """Takes out a table of contents: titles in a row, two articles of which stand elsewhere with a body."""
+    bodied = {heading.key for at, heading in headings.items()
+              if heading.key and at + 1 < len(lines) and at + 1 not in headings}
+    row, twice = [], []
+    for at in range(len(lines) + 1):
+        if at in headings:
+            row.append(at)
+            if headings[at].key in bodied and (at + 1 in headings or at + 1 == len(lines)):
+                twice.append(at)
+            continue
+        for number in row if len(twice) > 1 else ():
+            if number <= twice[-1]:
+                del headings[number]
+                doubts.append(("contents", lines[number].start))
+        row, twice = [], []
+
+
+def check_numbers(lines: Sequence[Line], headings: Dict[int, Heading], doubts: List[tuple]) -> None:
+    """Tells the articles whose number is taken, or does not follow; an annex counts anew."""
+    last, taken = None, set()
+    for at, (level, _, key, _, _) in sorted(headings.items()):
+        if level == 0:
+            last, taken = None, set()
+        elif key:
+            if key in taken or not key[0] and not follows(last, key):
+                doubts.append(("repeated" if key in taken else "jump", lines[at].start))
+            taken.add(key)
+            last = key
+
+
+def complete_titles(lines: Sequence[Line], headings: Dict[int, Heading]) -> Set[int]:
+    """The lines that end the title before them; an article's text on its own line leaves its title."""
+    ends = set()
+    for at, heading in headings.items():
+        after = lines[at + 1] if at + 2 < len(lines) and at + 1 not in headings else None
+        short = after and is_short(after.text[0].upper() + after.text[1:]) and (
+            lines[at + 2].gap or at + 2 in headings)
+        cut = after and not after.gap and after.text[0].islower() and len(heading.title) > 60
+        below = heading.level < ARTICLE_LEVEL and not heading.rest and short and after.text[0].isupper()
+        if below or cut and short:
+            ends.add(at + 1)
+            headings[at] = heading._replace(title=f"{heading.title}{' – ' if below else ' '}{after.text}")
+        elif cut or heading.rest.endswith(FINAL) and len(heading.rest.split()) > 4:
+            headings[at] = heading._replace(title=heading.label)
+    return ends
+
+
+def read_clauses(lines: Sequence[Line], headings: Dict[int, Heading], doubts: List[tuple]) -> Iterator[tuple]:
+    """The lines of articles; a piece begins at a clause that bears its article's number, not under another."""
+    ends, own, clause = complete_titles(lines, headings), None, ""
+    for at, line in enumerate(lines):
+        heading, match = headings.get(at), CLAUSE.match(line.text)
         if heading:
-            number = "1" if heading.group("first") else heading.group("number")
-        if title:
-            yield (start, (1, title) if heading else None,
-                   bool(clause) and number in (None, clause.group(1)))
+            own, clause = heading.key and not heading.key[0] and heading.key[1][:1], ""
+            yield line.start, heading[:2], False
+            if heading.key and heading.rest.endswith(FINAL + (")",)) and at + 1 in headings:
+                yield line.start, None, False  # all that the article says is on its title's line
+        elif at not in ends:
+            begins, number = False, match.group(1) if match else ""
+            if match and own and own != (int(number.partition(".")[0]),):
+                doubts.append(("clause", line.start))
+            elif match and not (line.text[match.end():][:1].islower() and hangs(lines[at - 1].text)):
+                begins = not (clause and number.startswith(clause + "."))
+                clause = number if begins else clause
+            yield line.start, None, begins
 
 
 # Markdown, by CommonMark's block structure.  Tabs are read as spaces; a line that shows nothing is blank.
@@ -2338,7 +2547,7 @@ HTML_ENDS = [re.compile(end, re.I) for end in (
     "</(?:pre|script|style|textarea)>", "-->", r"\?>", ">", r"\]\]>", r"^\s*$", r"^\s*$")]
 
 
-def parse_markdown(text: str) -> Tuple[str, Tree, List[Section]]:
+def parse_markdown(text: str, known: Tree) -> Tuple[str, Tree, List[Section]]:
     """Headings begin sections, blank lines separate paragraphs, as CommonMark reads them.
 
     Those of a quote or of a list item begin no section; front matter is no heading.
@@ -3044,40 +3253,47 @@ def invisible_characters(case, variants):
                        "plus : ôtez-le.")
 
 
-# What a reader may take for a heading.
-ALMOST_ARTICLE = re.compile(r"(?i)(?:article|art\.|annexe|avenant)\b.{0,60}[^\s.,;:]")
+DOUBTS = {  # what is doubtful in a contract, and what mends it
+    "unread": ("ressemble à un titre et n'est pas lu ainsi", "un titre s'écrit « Article 4 – Prix »"),
+    "contents": ("entrée d'une table des matières, laissée dans le texte", "ôtez la table si elle gêne"),
+    "repeated": ("numéro d'article déjà pris", "voyez si l'un des deux est un renvoi"),
+    "jump": ("numéro d'article qui ne suit pas le précédent", "voyez si un titre manque"),
+    "clause": ("numéro d'un autre article, sans y ouvrir de clause", "voyez si elle est à sa place")}
 
 
 def doubtful_headings(case, variants):
-    """Lines of a contract that look like an article's title and are not read as one."""
-    remedy = "un titre s'écrit « Article 4 – Prix »."
-    for document in case.documents.values():
-        if document.structure != "contract":
-            continue
-        name = "document " + shown(document.id)
+    """Structures without a title; what a contract holds that may be read wrong, once a kind."""
+    for document in (document for document in case.documents.values() if document.structure):
+        name, contract = "document " + shown(document.id), document.structure == "contract"
         if not any(section.title for section in document.sections):
-            yield f"{name} : aucun article reconnu dans ce contrat ; {remedy}"
-        for number, (_, line) in enumerate(lines_of(document.text), 1):
-            if ALMOST_ARTICLE.fullmatch(clip(line)) and not ARTICLE.fullmatch(" ".join(line.split())):
-                yield f"{name}, ligne {number} : {shown(line)} n'est pas lu comme un titre ; {remedy}"
+            title = "Article 4 – Prix" if contract else "# Prix"
+            yield f"{name} : aucun titre reconnu ; un titre s'écrit « {title} »."
+        lines, places = list(lines_of(document.text)) if contract else [], {}
+        for kind, start in read_articles(lines[find_header([line for _, line in lines])[2]:])[1] if lines else ():
+            places.setdefault(kind, []).append(bisect_left(lines, (start,)))
+        for kind, numbers in places.items():
+            what, mend = DOUBTS[kind]
+            first = some((f"ligne {number + 1}, {shown(lines[number][1])}" for number in numbers), 3)
+            yield f"{name} : {what} ({counted(len(numbers), 'fois')}) : {first} ; {mend}."
 
 
 def doubtful_structures(case, variants):
     """A contract read as Markdown, and the reverse: the other structure has more than twice the headings."""
-    for document in case.documents.values():
-        other = {"contract": "markdown", "markdown": "contract"}.get(document.structure)
+    others = {"contract": "markdown", "markdown": "contract"}
+    for document in (document for document in case.documents.values() if document.structure in others):
+        other = others[document.structure]
         try:
-            sections = STRUCTURES[other](document.text)[2] if other else ()
+            _, _, sections = STRUCTURES[other](document.text, {})
         except AtelierError:
-            sections = ()  # no contract
+            sections = []  # no contract
         own, titles = ([section.title for section in found if section.title]
                        for found in (document.sections, sections))
-        name = f"document {shown(document.id)}" if other else ""
+        if other == "contract":  # the items of a list may look like the articles of a contract
+            titles = [title for title in titles if not title[0].isdigit()]
         if len(titles) > max(1, 2 * len(own)):
-            yield (f"{name} : {counted(len(own), 'titre')} par la structure « {document.structure} », "
-                   f"{len(titles)} par « {other} » ({some(map(shown, titles), 2)}) ; est-ce la bonne ?")
-        elif other == "contract" and not own:
-            yield f"{name} : aucun titre dans ce Markdown ; un titre s'écrit « # Préavis »."
+            yield (f"document {shown(document.id)} : {counted(len(own), 'titre')} par la structure "
+                   f"« {document.structure} », {len(titles)} par « {other} » ({some(map(shown, titles), 2)}) ; "
+                   "est-ce la bonne ?")
 
 
 GLUED_HEADING = re.compile(r"(?m)^ {0,3}#{1,6}[^#\s].*")

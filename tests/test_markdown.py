@@ -519,8 +519,8 @@ class Doubts(TestCase):
         self.assertEqual(
             self.warnings(documents, variants=[{"id": "v", "unit": "sections", "max_chars": 99}]),
             [
-                "document « 0 » : aucun titre dans ce Markdown ; un titre s'écrit « # Préavis ».",
-                "document « 1 » : aucun titre dans ce Markdown ; un titre s'écrit « # Préavis ».",
+                "document « 0 » : aucun titre reconnu ; un titre s'écrit « # Prix ».",
+                "document « 1 » : aucun titre reconnu ; un titre s'écrit « # Prix ».",
                 "document « 0 » : 2 lignes en # sans espace après, ce n'est pas un titre "
                 "(« #Loyer », « ##Préavis »).",
             ],
