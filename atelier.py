@@ -653,32 +653,9 @@ def union(spans: Iterable[Span]) -> List[Span]:
     return merged
 
 
-REPEATED_RUN = 8  # words: fewer in common say little
-
-
 def redundant_words(spans: Sequence[Span]) -> int:
     """Occurrences sent beyond the first of the same source position."""
     return size(spans) - size(union(spans))
-
-
-def duplicate_words(documents: Documents, spans: Iterable[Span]) -> int:
-    """How many words of spans have a text already sent from elsewhere, in runs of 8 words or a whole span."""
-    seen: Dict[tuple, tuple] = {}
-    repeated: Set[tuple] = set()
-    for span in spans:
-        words = text_of(documents, passage_of(documents, span)).split() if size([span]) else []
-        places = [(span.document, number) for number in range(span.start, span.end)]
-        run = min(REPEATED_RUN, len(words))
-        runs = list(zip(*(words[after:] for after in range(run))))
-        if seen.keys().isdisjoint(runs):  # for speed
-            seen.update(zip(runs, places))
-            runs = []
-        for number, words_of_run in enumerate(runs):
-            if seen.setdefault(words_of_run, places[number]) != places[number]:
-                repeated.update(places[number:number + run])
-        for length in range(1, run):  # a budget may leave so little of a twin
-            seen.setdefault(tuple(words[:length]), places[0])
-    return len(repeated)
 
 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
@@ -1273,6 +1250,29 @@ def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
             if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span):
                 return 1 if sent.question.per_document else hit.rank
     return None
+
+
+REPEATED_RUN = 8  # words: fewer in common say little
+
+
+def duplicate_words(documents: Documents, spans: Iterable[Span]) -> int:
+    """How many words of spans have a text already sent from elsewhere, in runs of 8 words or a whole span."""
+    seen: Dict[tuple, tuple] = {}
+    repeated: Set[tuple] = set()
+    for span in spans:
+        words = text_of(documents, passage_of(documents, span)).split() if size([span]) else []
+        places = [(span.document, number) for number in range(span.start, span.end)]
+        run = min(REPEATED_RUN, len(words))
+        runs = list(zip(*(words[after:] for after in range(run))))
+        if seen.keys().isdisjoint(runs):  # for speed
+            seen.update(zip(runs, places))
+            runs = []
+        for number, words_of_run in enumerate(runs):
+            if seen.setdefault(words_of_run, places[number]) != places[number]:
+                repeated.update(places[number:number + run])
+        for length in range(1, run):  # a budget may leave so little of a twin
+            seen.setdefault(tuple(words[:length]), places[0])
+    return len(repeated)
 
 
 def count_mixed(documents: Documents, cutting: Optional[Cutting]) -> Tree:
@@ -2522,7 +2522,7 @@ def read_clauses(lines: Sequence[Line], headings: Dict[int, Heading], doubts: Li
 # Markdown, by CommonMark's block structure.  Tabs are read as spaces; a line that shows nothing is blank.
 
 MARKDOWN_LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|$)")
-FRONT_MATTER = re.compile(r"(?ms)---[ \t\r]*\n(?![ \t\r]*\n).*?^(?:---|\.\.\.)[ \t\r]*$")
+FRONT_MATTER = re.compile(r"(?ms)---[ \t\r]*\n(?=[^\s#][^\n]*:).*?^(?:---|\.\.\.)[ \t\r]*$")
 MOST_CONTAINERS = 20
 QUOTE = re.compile(" {0,3}> ?")
 ITEM = re.compile(r" {0,3}(?:[-+*]|(\d{1,9})[.)])(?: {1,4}(?=[^ ])| (?= {4})|(?= *$))")

@@ -119,6 +119,7 @@ class Blocks(Sectioned):
         self.assertEqual(
             self.titles("---\n\nBail.\n\n# Loyer\n900 euros.\n\n---\n"), ["", "Loyer"]
         )  # two rules
+        self.assertEqual(self.titles("---\nBail\n---\n900 euros.\n\n---\n"), ["Bail"])
 
     def test_underlined_headings(self):
         self.assertEqual(
