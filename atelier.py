@@ -2525,7 +2525,7 @@ MARKDOWN_LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|$)")
 FRONT_MATTER = re.compile(r"(?ms)---[ \t\r]*\n(?=[^\s#][^\n]*:).*?^(?:---|\.\.\.)[ \t\r]*$")
 MOST_CONTAINERS = 20
 QUOTE = re.compile(" {0,3}> ?")
-ITEM = re.compile(r" {0,3}(?:[-+*]|(\d{1,9})[.)])(?: {1,4}(?=[^ ])| (?= {4})|(?= *$))")
+ITEM = re.compile(r" {0,3}(?:[-+*]|([0-9]{1,9})[.)])(?: {1,4}(?=[^ ])| (?= {4})|(?= *$))")
 ATX_HEADING = re.compile(r" {0,3}(#{1,6})(?: (.*))?")
 UNDERLINE = re.compile(r" {0,3}(?:=+|-+) *")
 RULE = re.compile(r" {0,3}(?:(?:- *){3,}|(?:_ *){3,}|(?:\* *){3,})")
