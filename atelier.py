@@ -80,8 +80,9 @@ def record(name: str, fields: str, words: str, **options: Any) -> Any:
 
 Span = record("Span", "document start end", """
     Words start to end - 1 of a document (an id), counted from 0: the coin of every stage.""")
-Section = record("Section", "title metadata start end pieces", """
-    Characters start to end of a document under one title; pieces are the (start, end) never to be cut.""")
+Section = record("Section", "title path lead metadata start end pieces", """
+    Characters start to end of a document under one title; path: its parents' titles; lead: the titles that
+    its text does not begin with, a line each; pieces are the (start, end) never to be cut.""")
 Document = record("Document", "id title text metadata starts ends sections label file structure", """
     A source text; word i is text[starts[i]:ends[i]]; metadata {key: text, number, boolean or list of texts};
     sections, in text order, none when it has no structure; label is what index_titles searches; file is its
@@ -99,11 +100,11 @@ Variant = record("Variant", "id unit parameters question_filters", """
 Case = record("Case", "file sha256 title documents facts questions settings variants", """
     A whole case file, checked: documents and facts by id, questions, variants; every quote is located.""")
 Passage = record("Passage", "id span touched start end heading words", """
-    What is indexed and sent: a heading (of a continuation only), characters start to end of a document; span
-    holds the words wholly inside, touched those at least partly so; words is its cost, heading included.""")
-Cutting = record("Cutting", "by_id by_document longest", """
+    What is indexed and sent: a heading (put before), characters start to end of a document; span holds the
+    words wholly inside, touched those at least partly so; words is its cost, heading included.""")
+Cutting = record("Cutting", "by_id by_document longest over_max", """
     The Passages of one variant: {passage id: Passage}, {document id: [Passage, by number]}; the most whole
-    words that one of them holds.""")
+    words that one of them holds; how many are longer than max_chars.""")
 Hit = record("Hit", "rank passage score kept_words terms", """
     A Passage that was found: rank from 1, score (or None), how many words the budget let through, and the
     (term, times, part of the score) of each of the question's terms that it holds (of an engine: None).""",
@@ -122,9 +123,9 @@ Attempt = record("Attempt", "quote missing loss", """
     A Quote as one context leaves it: how many of its words are missing, its loss (None when covered).""")
 Verdict = record("Verdict", "fact attempts chosen", """
     A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
-Outcome = record("Outcome", "sent spans verdicts breaches needed", """
+Outcome = record("Outcome", "sent spans verdicts counts needed", """
     A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, the
-    words out of bounds, {a key of BREACHES: how many}, and what would be enough, when it was studied.""",
+    words that count_words gives, and what would be enough, when it was studied.""",
                  defaults=(None,))
 
 VARIANTS = (
@@ -252,6 +253,7 @@ def judge(case: Case, sent: Sent) -> Outcome:
     over = sum(hit.kept_words for hit in sent.context) - case.settings.budget_words
     return Outcome(sent, spans, verdicts, {
         "over_budget": max(0, over), "excluded_words": excluded_words(case.documents, sent.filters, spans)})
+    return Outcome(sent, spans, verdicts, count_words(case, sent, spans))
 
 
 def try_quote(case: Case, sent: Sent, quote: Quote, spans: Sequence[Span]) -> Attempt:
@@ -309,18 +311,27 @@ def cut_paragraphs(document: Document) -> Iterator[Tuple[int, int, str]]:
 
 
 def cut_sections(document: Document, max_chars: int, repeat_title: bool) -> Iterator[Tuple[int, int, str]]:
-    """A passage a section; one longer than max_chars is cut between its pieces, at words when it has none."""
-    for section in document.sections:
+    """A passage a section; one longer than max_chars is cut between its pieces, at words when it has none.
+
+    A document without structure is one section.
+    """
+    for section in document.sections or [Section("", (), "", {}, 0, len(document.text), ())]:
         low, high = bisect_left(document.starts, section.start), bisect_right(document.ends, section.end)
         pieces = section.pieces or list(zip(document.starts[low:high], document.ends[low:high]))
-        (start, end), heading = pieces[0], ""
+        repeated = repeat_title and section.title
+        (start, end), heading = pieces[0], section.lead if repeat_title else ""
         for piece_start, piece_end in pieces[1:]:
-            if len(heading) + bool(heading) + piece_end - start > max_chars:
+            if sent_length(start, piece_end, heading) > max_chars:
                 yield start, end, heading
                 start = piece_start
-                heading = section.title + " (suite)" if repeat_title and section.title else ""
+                heading = "\n".join([*section.path, section.title + " (suite)"]) if repeated else ""
             end = piece_end
         yield start, end, heading
+
+
+def sent_length(start: int, end: int, heading: str) -> int:
+    """The characters of a passage as it is sent."""
+    return len(heading) + bool(heading) + end - start
 
 
 Unit = record("Unit", "cut shape defaults", """
@@ -344,7 +355,9 @@ def cut(documents: Documents, variant: Variant) -> Cutting:
             make_passage(document, "{}#{:0{}}".format(document.id, number, width), *piece)
             for number, piece in enumerate(pieces, 1)]
     by_id = {passage.id: passage for passages in by_document.values() for passage in passages}
-    return Cutting(by_id, by_document, max((size([passage.span]) for passage in by_id.values()), default=0))
+    limit = variant.parameters.get("max_chars")
+    return Cutting(by_id, by_document, max((size([passage.span]) for passage in by_id.values()), default=0),
+                   sum(sent_length(*passage[3:6]) > limit for passage in by_id.values()) if limit else 0)
 
 
 def make_passage(document: Document, name: str, start: int, end: int, heading: str) -> Passage:
@@ -644,14 +657,18 @@ def union(spans: Iterable[Span]) -> List[Span]:
     return merged
 
 
-def redundant_words(spans: Sequence[Span]) -> int:
-    """Occurrences sent beyond the first of the same source position."""
-    return size(spans) - size(union(spans))
+WORDS_SENT = ("words_sent", "redundant_words", "duplicate_words", "foreign_words", "over_budget",
+              "excluded_words")
 
 
-def foreign_words(sent: Sent) -> int:
-    """The words sent whose text no document of the corpus has."""
-    return size(hit.passage.touched for hit in sent.context if hit.passage.touched.document == NOWHERE.id)
+def count_words(case: Case, sent: Sent, spans: Sequence[Span]) -> Dict[str, int]:
+    """A line of WORDS_SENT: how many words.  Redundant: occurrences beyond the first of a source position;
+    duplicate: of a text; foreign: of a text that no document has; over the budget; in spite of the filters."""
+    words = sum(hit.kept_words for hit in sent.context)
+    foreign = size(hit.passage.touched for hit in sent.context if hit.passage.touched.document == NOWHERE.id)
+    return dict(zip(WORDS_SENT, (
+        words, size(spans) - size(union(spans)), duplicate_words(case.documents, spans), foreign,
+        max(0, words - case.settings.budget_words), excluded_words(case.documents, sent.filters, spans))))
 
 
 def excluded_words(documents: Documents, filters: Filters, spans: Iterable[Span]) -> int:
@@ -926,16 +943,14 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         "facts_whole": sum(is_held_whole(cutting, verdict.fact) for verdict in verdicts) if cutting else None,
         "recall_at": recall_at(judged, case.settings.top_k),
         **measure_evidence(judged),
-        "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
-        "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
-        "foreign_words": sum(foreign_words(outcome.sent) for outcome in judged),
-        **{key: sum(outcome.breaches[key] for outcome in judged) for key in BREACHES},
+        **{key: sum(outcome.counts[key] for outcome in judged) for key in WORDS_SENT},
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
         "budget_curve": curve([outcome.needed and outcome.needed["budget_words"] for outcome in judged]),
         "depth_curve": curve([outcome.needed and depth_needed(
             outcome.needed, outcome.sent.question.per_document) for outcome in judged]) if cutting else None,
         "passage_words": {"min": lengths[0], "median": median(lengths),
                           "max": lengths[-1]} if lengths else None,
+        "over_max": cutting.over_max if cutting else None,
         **count_mixed(case.documents, cutting),
     }
 
@@ -981,10 +996,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
         "no_hits": sent.no_hits,
         "hits_before_budget": sent.hits and [describe_hit(case, hit, slice_text) for hit in sent.hits],
         "context": [describe_kept(hit, span, slice_text) for hit, span in zip(sent.context, outcome.spans)],
-        "words_sent": sum(hit.kept_words for hit in sent.context),
-        "redundant_words": redundant_words(outcome.spans),
-        "foreign_words": foreign_words(sent),
-        **outcome.breaches,
+        **outcome.counts,
         "facts": facts,
         "all_required_covered": is_complete(question, [fact["covered"] for fact in facts]),
         "needed": outcome.needed,
@@ -998,7 +1010,7 @@ def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Tree:
             "heading_words": heading_words(passage), "lead_words": lead_words(passage),
             "kept_words": hit.kept_words, "score": hit.score and round(hit.score, 9),
             "terms": describe_terms(hit.terms), "sections": [section.title for section in sections],
-            "text": slice_text(passage)}
+            "paths": [list(section.path) for section in sections], "text": slice_text(passage)}
 
 
 def describe_place(passage: Passage, span: Span) -> Tree:
@@ -1279,6 +1291,29 @@ def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
             if hit.passage.span.document == quote.span.document and holds(hit.passage, quote.span):
                 return 1 if sent.question.per_document else hit.rank
     return None
+
+
+REPEATED_RUN = 8  # words: fewer in common say little
+
+
+def duplicate_words(documents: Documents, spans: Iterable[Span]) -> int:
+    """How many words of spans have a text already sent from elsewhere, in runs of 8 words or a whole span."""
+    seen: Dict[tuple, tuple] = {}
+    repeated: Set[tuple] = set()
+    for span in spans:
+        words = text_of(documents, passage_of(documents, span)).split() if size([span]) else []
+        places = [(span.document, number) for number in range(span.start, span.end)]
+        run = min(REPEATED_RUN, len(words))
+        runs = list(zip(*(words[after:] for after in range(run))))
+        if seen.keys().isdisjoint(runs):  # for speed
+            seen.update(zip(runs, places))
+            runs = []
+        for number, words_of_run in enumerate(runs):
+            if seen.setdefault(words_of_run, places[number]) != places[number]:
+                repeated.update(places[number:number + run])
+        for length in range(1, run):  # a budget may leave so little of a twin
+            seen.setdefault(tuple(words[:length]), places[0])
+    return len(repeated)
 
 
 def count_mixed(documents: Documents, cutting: Optional[Cutting]) -> Tree:
@@ -1853,7 +1888,7 @@ def read_case(data: bytes, name: str, read: Callable[[str], bytes]) -> Case:
     facts = read_facts(found, documents)
     case = Case(os.path.basename(name), sha256(data), found.get("title", ""), documents, facts,
                 read_questions(found, facts, columns), read_settings(found, owners, columns),
-                read_variants(found, documents))
+                read_variants(found))
     faults.check()
     return case
 
@@ -1874,7 +1909,7 @@ def read_settings(case: Found, owners: list, columns: Columns) -> Settings:
     return DEFAULTS._replace(**{**settings, "filters": filters, "stop_words": stop_words})
 
 
-def read_variants(case: Found, documents: Documents) -> Sequence[Variant]:
+def read_variants(case: Found) -> Sequence[Variant]:
     """The case's own variants, in place of the four fixed ones."""
     variants = []
     for item in case.get("variants", ()):
@@ -1887,11 +1922,6 @@ def read_variants(case: Found, documents: Documents) -> Sequence[Variant]:
         if {"size", "overlap"} <= own.keys() and own["overlap"] >= own["size"]:
             own.tell("overlap", "recouvrement {overlap} pour une taille de {size} ; "
                                 "il doit être plus petit.".format(**own))
-        for document_id, document in documents.items() if name == "sections" else ():
-            if document and not document.sections:
-                item.tell("unit", "{} {}.".format(shown(document_id), (
-                    "n'a aucun article reconnu ; voyez ses titres" if document.structure else
-                    "est sans structure ; donnez-lui « sections » ou « structure », ou changez d'unité")))
         if "id" in item:
             parameters = {name: own.get(name, unit.defaults.get(name)) for name in members_of(unit.shape)}
             variants.append(Variant(item["id"], item["unit"], parameters, item.get("question_filters", True)))
@@ -1983,7 +2013,7 @@ def read_document(item: Found, read: Callable) -> Optional[Document]:
         return None
     text, title, header, sections = found
     title = item.get("title") or title
-    label = " ".join(filter(None, [header.get("reference"), title, *header.get("parties", ())]))
+    label = " ".join(filter(None, [str(header.get("reference", "")), title, *header.get("parties", ())]))
     metadata = {**header, **item.others}
     sections = [section._replace(metadata={**metadata, **section.metadata}) for section in sections]
     return make_document(item.get("id", ""), title, text, metadata, sections, label)._replace(
@@ -2011,7 +2041,7 @@ def read_text(item: Found, read: Callable) -> Optional[tuple]:
             if not text.strip():
                 raise AtelierError("document vide ; donnez-lui un texte.")
         if text and structure and structure in STRUCTURES:
-            return (text, *STRUCTURES[structure](text))
+            return (text, *STRUCTURES[structure](text, item.others))
     except AtelierError as error:
         item.faults.extend(where, error)
         return None
@@ -2029,7 +2059,9 @@ def join_sections(item: Found) -> Optional[tuple]:
         return None
     for part in parts:
         end = start + len(part["text"])
-        sections.append(Section(part.get("title", ""), part.others, start, end, ()))
+        title = part.get("title", "")
+        begun = re.match(r"(?i)\W*" + re.escape(fold_text(title)) + r"(?!\w)", fold_text(part["text"]))
+        sections.append(Section(title, (), "" if begun else title, part.others, start, end, ()))
         start = end + 2
     return "\n\n".join(part["text"] for part in parts), "", {}, sections
 
@@ -2256,20 +2288,36 @@ def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
 
 # --- 14. Structures: contracts and Markdown to sections -------------------------------------------
 
-# A structure is a function of a text to (title, metadata, sections); AtelierError (sentences without file)
-# tells what is missing.  It reads lines that are not blank as (first character, the title that it is or None,
-# whether a piece of a section may begin there).
+# A structure is a function of a text, and of what the case says of it, to (title, metadata, sections); AtelierError (sentences without file)
+# tells what is missing.  It reads lines that are not blank as (first character, None or, for a heading, its
+# (level, title), whether a piece of a section may begin there); the other lines of a heading are left out.
 
 DASHES = "‐‑‒–—―−-"
-ARTICLE = re.compile(r"""(?ix) (?: (?: article | annexe ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )?
-    (?: (?P<number> \d+ ) (?: [.‑‐-] \d+ )* (?: er | ère )? | (?P<first> premi ) (?: er | ère ) | unique
-        | [ivxlcdm]+ | [lrd]\.?\s? \d+ (?: [.‑‐-] \d+ )* | [a-z] )
-    (?: \s (?: bis | ter | quater | quinquies ) )? (?: \s? \.? \s? [:{}] .* | \s? \.? )""".format(DASHES))
-CLAUSE = re.compile(r"\s*(\d+)(?:\.[1-9]\d?)+[.)]?\s+"
-                    r"(?!(?:euros?|%|€|[a-z]{1,2}|heures?|jours?|mois|fois)\b|[%€])")
+DIVISIONS = {"annexe": 0, "législative": 0, "réglementaire": 0, "partie": 1, "livre": 2, "titre": 3,
+             "chapitre": 4, "section": 5, "sous-section": 6, "paragraphe": 7}  # their levels as headings
+ARTICLE_LEVEL = 8
+# Compiled when a contract is read: it would cost a tenth of the start-up.
+HEADING = r"""(?ix) (?P<label> (?: article \s (?= annexe ) )?
+    (?: pr[ée]ambule (?! \.) | partie \s (?: législative | réglementaire ) | (?: premi[eè]re | deuxi[eè]me
+      | seconde | troisi[eè]me | quatri[eè]me | cinqui[eè]me ) \s partie
+    | (?: (?: article | sous\ssection | {} ) \s | art (?: \.\s? | \s ) ) (?: n° \s? )? (?P<number>
+        (?: \*? (?P<code> (?: l\.?\s?[op] | [lrda] ) \.? \s? (?: \*\.? ){{0,2}} ) \s?
+            \d{{1,9}} (?: \s?[{dashes}]\s?\d{{1,9}} )*
+        | (?: \d{{1,9}} | (?-i: [IVXLCDM]+ ) ) (?: [.{dashes}]\d{{1,9}} )* (?: \s?er | [eè]re | e | ° )?
+        | premi (?: er | [eè]re ) | unique | (?: pr[ée] )? liminaire | (?-i: [A-Z] ) )
+        (?: \s? (?: bis | ter | quater | quinquies | sexies | septies | octies | nonies
+                  | \w{{0,9}} (?: dec | vic | tric ) ies ) (?! \w )
+          | \s (?-i: [A-Z]{{1,2}} ) (?! [\w.'’] ) | [{dashes}]\d{{1,9}} )* )
+    | annexe ) ) (?! [\w'’] | \.?\s?[{dashes}]\d | \.\d )
+    (?P<mark> \s?[.)/]?\s?[:{dashes}] | [.)/]? ) \s* (?P<rest> .* )""".format(
+        " | ".join(DIVISIONS), dashes=DASHES)
+NUMBERED = re.compile(f"(?P<label>(?P<number>[0-9]{{1,9}}))\\s?(?:[.)]|\\.?\\s?[{DASHES}])\\s(?P<rest>.*)")
+ALMOST_HEADING = re.compile(r"(?:A(?:rticle|RTICLE|rt\.|RT\.|nnexe|NNEXE|venant|VENANT)|C(?:lause|LAUSE) \d).{,60}")
+CLAUSE = re.compile(r"(\d{1,9}(?:\.[1-9]\d?)+)[.)]?\s+(?!(?:euros?|heures?|jours?|semaines?|mois|ans?|fois|points?"
+                    r"|mètres?|[ckm]?m[²³]?|kg|ha|[ghlt])(?!['’\w])|[€%])")
+HANGING = frozenset(STOP_WORDS + ("sous", "selon", "suivant", "avec", "sans", "voir", "présent"))
+FINAL = tuple(".!?…:;»")  # a line that ends so ends a sentence, or announces what follows
 HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
-ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t](.*))?")
-FENCE = re.compile(r" {0,3}(```+|~~~+)")
 
 
 def lines_of(text: str) -> Iterator[Tuple[int, str]]:
@@ -2286,18 +2334,37 @@ def make_key(label: str) -> str:
     return "_".join(plain.split())
 
 
-def parse_contract(text: str) -> Tuple[str, Tree, List[Section]]:
-    """A title on the first line, `Clé : valeur` lines, a blank line, articles and their numbered clauses."""
-    lines = list(lines_of(text))
-    filled = [bool(line.strip()) for _, line in lines] + [False]
+def parse_contract(text: str, known: Tree) -> Tuple[str, Tree, List[Section]]:
+    """A title on the first line, `Clé : valeur` lines if any, a blank line, articles and their clauses.
+
+    known: the case's own metadata of the document, which may stand for lines of the header.
+    """
+    lines = text.splitlines()
+    first, start, end = find_header(lines)
+    metadata = parse_header(lines, start, end, known) if start < end else {}
+    metadata.update((key, known[key]) for key in map(make_key, HEADER_KEYS) if key in known)
+    parties = metadata.get("parties", [])
+    if not isinstance(parties, list):
+        metadata["parties"] = [party.strip() for party in str(parties).split(";") if party.strip()]
+    articles, _ = read_articles(list(lines_of(text))[end:])
+    return " ".join(lines[first].split()), metadata, make_sections(text, articles)
+
+
+def find_header(lines: Sequence[str]) -> Tuple[int, int, int]:
+    """A contract's title, the first line of its header, that after its last: the same when it has none."""
+    filled = [bool(line.strip()) for line in lines] + [False]
     first = filled.index(True)
     last = filled.index(False, first)
-    metadata = parse_header(text.splitlines(), first + 1, last)
-    return " ".join(lines[first][1].split()), metadata, make_sections(text, read_articles(lines[last:]))
+    keys = {make_key(line.partition(":")[0]) for line in lines[first + 1:last]}
+    if not keys.isdisjoint(map(make_key, HEADER_KEYS)):
+        return first, first + 1, last
+    match = re.match(HEADING, bare(lines[first]))
+    body = first if match and is_title(match) else first + 1
+    return first, body, body
 
 
-def parse_header(lines: Sequence[str], first: int, last: int) -> dict:
-    """The metadata that lines first to last - 1 of a contract give."""
+def parse_header(lines: Sequence[str], first: int, last: int, known: Tree) -> dict:
+    """The metadata that lines first to last - 1 of a contract give, unless they are known."""
     metadata, wanted, problems = {}, {}, []
     for number in range(first, last):
         label, _, value = (part.strip() for part in lines[number].partition(":"))
@@ -2309,68 +2376,390 @@ def parse_header(lines: Sequence[str], first: int, last: int) -> dict:
         else:
             metadata[make_key(label)] = value
     for number, label in enumerate(HEADER_KEYS, first):
-        if make_key(label) not in metadata:
+        if make_key(label) not in {**metadata, **known}:
             wanted.setdefault(number, label + " : …")
     for number, line in wanted.items():
         found = shown(lines[number]) if number < len(lines) else "la fin du texte"
         problems.append((number, f"« {line} » attendue dans l'en-tête ; trouvé : {found}."))
     if problems:
         raise AtelierError(*(f"ligne {number + 1} : {problem}" for number, problem in sorted(problems)))
-    metadata["parties"] = metadata["parties"].split(" ; ")
     return metadata
 
 
-def read_articles(lines: Iterable[Tuple[int, str]]) -> Iterator[tuple]:
-    """The lines of articles; a heading keeps what follows it, a clause that is a piece bears its number."""
-    number = None
+Line = record("Line", "start text gap", """
+    A line that is not blank: its first character, its text without blanks and marks around it, whether a blank
+    line stands before it.""")
+Heading = record("Heading", "level title key label rest", """
+    A line that is a title; key: an article's (prefix of its code, figures, suffix), None for others; label: what
+    comes before its title, rest: what comes after its number.""")
+
+
+def bare(line: str) -> str:
+    """A line without Markdown's marks of a title: `## **Article 4** – Prix`."""
+    folded = re.sub(r"^#{1,6} ", "", unicodedata.normalize("NFC", " ".join(line.split())))
+    return re.sub(r"^(\*\*|__)(.+?)\1(?! ?\d)", r"\2", folded)
+
+
+def read_articles(lines: Iterable[Tuple[int, str]]) -> Tuple[List[tuple], List[tuple]]:
+    """(what make_sections reads, [(a line of DOUBTS, first character)]) of a contract's lines."""
+    rows, gap, doubts = [], True, []
     for start, line in lines:
-        title = " ".join(line.split())
-        heading, clause = ARTICLE.fullmatch(title), CLAUSE.match(line)
-        if heading:
-            number = "1" if heading.group("first") else heading.group("number")
-        if title:
-            yield start, title if heading else None, bool(clause) and number in (None, clause.group(1))
-
-
-def parse_markdown(text: str) -> Tuple[str, Tree, List[Section]]:
-    """ATX headings begin sections, blank lines separate paragraphs, neither in code fences."""
-    return "", {}, make_sections(text, read_paragraphs(text))
-
-
-def read_paragraphs(text: str) -> Iterator[tuple]:
-    """The lines of paragraphs."""
-    fence, blank = "", False
-    for start, line in lines_of(text):
-        opening, heading = FENCE.match(line), None if fence else ATX_HEADING.fullmatch(line)
         if line.strip():
-            yield start, atx_title(heading.group(1) or "") if heading else None, blank and not fence
+            rows.append(Line(start, bare(line), gap))
+        gap = not line.strip()
+    headings = find_headings(rows, doubts)
+    drop_contents(rows, headings, doubts)
+    check_numbers(rows, headings, doubts)
+    read = list(read_clauses(rows, headings, doubts))
+    return read, sorted(doubts, key=lambda doubt: doubt[1])
+
+
+def is_dotted(text: str) -> bool:
+    """Whether a line ends as that of a table of contents: a row of dots, a page."""
+    return text[-1].isdigit() and text.rstrip("0123456789 ").replace(" ", "").endswith(("....", "……"))
+
+
+def find_headings(lines: Sequence[Line], doubts: List[tuple]) -> Dict[int, Heading]:
+    """The lines that are titles, by number: articles and divisions; `4. Contrôle` when no line says Article."""
+    headings, last = {}, None
+    for at, line in enumerate(lines):
+        match, after, kind = re.match(HEADING, line.text), lines[at + 1:at + 2], ""
+        heading = match and is_title(match, after) and make_heading(match, line.text)
+        if match and (is_dotted(line.text) or after and is_dotted(after[0].text)
+                      and not re.match(HEADING, after[0].text)):
+            kind = "contents"
+        elif not heading:
+            kind = ALMOST_HEADING.fullmatch(line.text) and line.text[-1] not in ".,;:" and "unread"
+        elif not continues(lines, at, headings, follows(last, heading.key)):
+            headings[at], last = heading, heading.key or last
+        elif line.text[0].isupper() or is_finished(lines, at, headings):
+            kind = "unread"
+        doubts += [(kind, line.start)] if kind else []
+    articles = any(heading.key for heading in headings.values())
+    return headings if articles else {**find_numbered(lines), **headings}
+
+
+def find_numbered(lines: Sequence[Line]) -> Dict[int, Heading]:
+    """The titles `1. Objet`, `2. Durée`… of a contract that numbers its articles so throughout."""
+    found = {}
+    for at, line in enumerate(lines):
+        match = NUMBERED.fullmatch(line.text)
+        if (match and int(match.group("number")) == len(found) + 1 and is_short(match.group("rest"))
+                and not continues(lines, at, found, True)):
+            found[at] = make_heading(match, line.text)
+    return found if len(found) > 1 else {}
+
+
+def is_short(text: str) -> bool:
+    """Whether a text looks like a title rather than a sentence."""
+    return text[:1].isupper() and text[-1] not in ".,;:!?…" and len(text) <= 80
+
+
+def is_title(match: Any, after: Sequence[Line] = ()) -> bool:
+    """Whether what follows a number is a title; without a dash or a colon, neither a verb nor a sentence is."""
+    mark, rest = match.group("mark").strip(), match.group("rest")
+    if not rest or mark.strip(".)/") or re.fullmatch(r"\([^()]*\)\.?", rest):
+        return True
+    if mark:
+        return not rest[0].islower()
+    return is_short(rest) and not (after and after[0].text[0].islower() and not after[0].gap)
+
+
+def make_heading(match: Any, text: str) -> Heading:
+    """What a line says as the title that it is; a division has no key."""
+    groups, label = match.groupdict(), match.group("label")
+    words = label.lower().replace("sous section", "sous-section").split()
+    level = min((DIVISIONS[word] for word in words if word in DIVISIONS), default=ARTICLE_LEVEL)
+    key, number = None, label[match.start("number") - match.start():] if groups["number"] else ""
+    if level == ARTICLE_LEVEL and number:
+        code, number = groups.get("code") or "", number.lower().replace("premi", "1")
+        suffix = re.sub(rf"[\d\s.{DASHES}]|[eè]re?", "", number[len(code):])
+        key = (re.sub(r"[\s.]", "", code).lower(), tuple(map(int, re.findall(r"\d+", number))), suffix)
+    return Heading(level, text, key, label, groups["rest"])
+
+
+def follows(last: Optional[tuple], key: Optional[tuple]) -> bool:
+    """Whether an article may come next after the last one."""
+    if not (last and key and last[1] and key[1]) or last[0] != key[0]:
+        return True
+    return last[1] <= key[1] if key[0] else key != last and key[1][0] - last[1][0] in (0, 1)
+
+
+def is_finished(lines: Sequence[Line], at: int, headings: Tree) -> bool:
+    """Whether no sentence is left open before a line."""
+    before = lines[at - 1].text
+    return at == 0 or at - 1 in headings or before.endswith(FINAL) or before.isupper()
+
+
+def hangs(text: str) -> bool:
+    """Whether a line ends on a word that calls for another: `conformément à l'`."""
+    return re.split(r"[\s'’]", text.rstrip("'’"))[-1].lower() in HANGING or text.endswith(("(", "«"))
+
+
+def continues(lines: Sequence[Line], at: int, headings: Tree, expected: bool) -> bool:
+    """Whether a line goes on with the sentence before; expected: its number is that of the next article."""
+    lower, finished = lines[at].text[0].islower(), is_finished(lines, at, headings)
+    if lines[at].gap or at == 0:
+        return lower and not finished
+    return lower or not finished and (not expected or hangs(lines[at - 1].text))
+
+
+def drop_contents(lines: Sequence[Line], headings: Dict[int, Heading], doubts: List[tuple]) -> None:
+    """Takes out a table of contents: titles in a row, two articles of which stand elsewhere with a body."""
+    bodied = {heading.key for at, heading in headings.items()
+              if heading.key and at + 1 < len(lines) and at + 1 not in headings}
+    row, twice = [], []
+    for at in range(len(lines) + 1):
+        if at in headings:
+            row.append(at)
+            if headings[at].key in bodied and (at + 1 in headings or at + 1 == len(lines)):
+                twice.append(at)
+            continue
+        for number in row if len(twice) > 1 else ():
+            if number <= twice[-1]:
+                del headings[number]
+                doubts.append(("contents", lines[number].start))
+        row, twice = [], []
+
+
+def check_numbers(lines: Sequence[Line], headings: Dict[int, Heading], doubts: List[tuple]) -> None:
+    """Tells the articles whose number is taken, or does not follow; an annex counts anew."""
+    last, taken = None, set()
+    for at, (level, _, key, _, _) in sorted(headings.items()):
+        if level == 0:
+            last, taken = None, set()
+        elif key:
+            if key in taken or not key[0] and not follows(last, key):
+                doubts.append(("repeated" if key in taken else "jump", lines[at].start))
+            taken.add(key)
+            last = key
+
+
+def complete_titles(lines: Sequence[Line], headings: Dict[int, Heading]) -> Set[int]:
+    """The lines that end the title before them; an article's text on its own line leaves its title."""
+    ends = set()
+    for at, heading in headings.items():
+        after = lines[at + 1] if at + 2 < len(lines) and at + 1 not in headings else None
+        short = after and is_short(after.text[0].upper() + after.text[1:]) and (
+            lines[at + 2].gap or at + 2 in headings)
+        cut = after and not after.gap and after.text[0].islower() and len(heading.title) > 60
+        below = heading.level < ARTICLE_LEVEL and not heading.rest and short and after.text[0].isupper()
+        if below or cut and short:
+            ends.add(at + 1)
+            headings[at] = heading._replace(title=f"{heading.title}{' – ' if below else ' '}{after.text}")
+        elif cut or heading.rest.endswith(FINAL) and len(heading.rest.split()) > 4:
+            headings[at] = heading._replace(title=heading.label)
+    return ends
+
+
+def read_clauses(lines: Sequence[Line], headings: Dict[int, Heading], doubts: List[tuple]) -> Iterator[tuple]:
+    """The lines of articles; a piece begins at a clause that bears its article's number, not under another."""
+    ends, own, clause = complete_titles(lines, headings), None, ""
+    for at, line in enumerate(lines):
+        heading, match = headings.get(at), CLAUSE.match(line.text)
+        if heading:
+            own, clause = heading.key and not heading.key[0] and heading.key[1][:1], ""
+            yield line.start, heading[:2], False
+            if heading.key and heading.rest.endswith(FINAL + (")",)) and at + 1 in headings:
+                yield line.start, None, False  # all that the article says is on its title's line
+        elif at not in ends:
+            begins, number = False, match.group(1) if match else ""
+            if match and own and own != (int(number.partition(".")[0]),):
+                doubts.append(("clause", line.start))
+            elif match and not (line.text[match.end():][:1].islower() and hangs(lines[at - 1].text)):
+                begins = not (clause and number.startswith(clause + "."))
+                clause = number if begins else clause
+            yield line.start, None, begins
+
+
+# Markdown, by CommonMark's block structure.  Tabs are read as spaces; a line that shows nothing is blank.
+
+MARKDOWN_LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|$)")
+FRONT_MATTER = re.compile(r"(?ms)---[ \t\r]*\n(?=[^\s#][^\n]*:).*?^(?:---|\.\.\.)[ \t\r]*$")
+MOST_CONTAINERS = 20
+QUOTE = re.compile(" {0,3}> ?")
+ITEM = re.compile(r" {0,3}(?:[-+*]|([0-9]{1,9})[.)])(?: {1,4}(?=[^ ])| (?= {4})|(?= *$))")
+ATX_HEADING = re.compile(r" {0,3}(#{1,6})(?: (.*))?")
+UNDERLINE = re.compile(r" {0,3}(?:=+|-+) *")
+RULE = re.compile(r" {0,3}(?:(?:- *){3,}|(?:_ *){3,}|(?:\* *){3,})")
+FENCE = re.compile(r" {0,3}(```+(?=[^`]*$)|~~~+)")
+# These two are compiled when they are first needed.
+DEFINITIONS = r"""(?xs) (?: \[ (?!\s*\]) (?: [^][\\] | \\. )+ \]: \s*
+    (?: <(?: [^<>\n\\] | \\. )*> | (?!<)(?: \\[()] | [^\s()] | \((?: \\[()] | [^\s()] )*\) )+ )
+    (?: \s+ (?: "(?: [^"\\] | \\. )*" | '(?: [^'\\] | \\. )*' | \((?: [^()\\] | \\. )*\) ) )?
+    [ ]* (?: \n | \Z ) )*"""
+HTML_BLOCK = r"""(?xi) [ ]{0,3} (?:
+    (<(?:pre|script|style|textarea)(?:\s|>|$)) | (<!--) | (<\?) | (<![a-z]) | (<!\[(?-i:CDATA)\[)
+    | (</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog
+        |dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html
+        |iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section
+        |summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?:\s|/?>|$))
+    | ((?: </[a-z][a-z\d-]*\s*> | <[a-z][a-z\d-]*
+        (?:\s+[a-z_:][\w.:-]*(?:\s*=\s*(?:[^\s"'=<>`]+|'[^']*'|"[^"]*"))?)*\s*/?> )\s*$) )"""
+HTML_ENDS = [re.compile(end, re.I) for end in (
+    "</(?:pre|script|style|textarea)>", "-->", r"\?>", ">", r"\]\]>", r"^\s*$", r"^\s*$")]
+
+
+def parse_markdown(text: str, known: Tree) -> Tuple[str, Tree, List[Section]]:
+    """Headings begin sections, blank lines separate paragraphs, as CommonMark reads them.
+
+    Those of a quote or of a list item begin no section; front matter is no heading.
+    """
+    return "", {}, make_sections(text, read_blocks(text))
+
+
+def read_blocks(text: str) -> List[tuple]:
+    """The lines of a Markdown text."""
+    blocks, found, blank = Blocks(), [], True
+    front = FRONT_MATTER.match(text)
+    for match in MARKDOWN_LINE.finditer(text):
+        start, line = match.start(), match.group(1)
+        if front and start < front.end():
+            heading, blocks.verbatim = None, True
+        else:
+            heading = blocks.read(line)
+        if heading and not blocks.containers:
+            level, title, above = heading
+            start = found[-above][0] if above else start
+            found[len(found) - above:] = [(start, (level, title), False)]
+        elif line.strip():
+            found.append((start, None, blank and not blocks.verbatim))
         blank = not line.strip()
-        if opening and not fence:
-            fence = opening.group(1)
-        elif opening and opening.group(1).startswith(fence) and not line.strip().strip(fence[0]):
-            fence = ""
+    return found
+
+
+class Blocks:
+    """The blocks that are open, line after line.
+
+    containers: the quotes and list items, each as the pattern by which a line goes on with it; in the last,
+    paragraph: the lines of a paragraph; closing: the pattern that ends a fence or HTML; code: it is indented
+    code.  hollow: that item has nothing yet; verbatim: the line read goes on with a fence, HTML or code.
+    """
+
+    def __init__(self) -> None:
+        self.containers: List[Any] = []
+        self.close(0)
+
+    def close(self, depth: int, containers: Sequence[Any] = ()) -> None:
+        """Close all that is beyond some containers, and open others in them."""
+        self.containers[depth:] = containers
+        self.paragraph: List[str] = []
+        self.closing, self.code, self.hollow, self.verbatim = None, False, False, False
+
+    def read(self, line: str) -> Optional[Tuple[int, str, int]]:
+        """The heading that a line ends: (level, title, how many lines before are its own); None for none."""
+        rest, depth = line.expandtabs(4), 0
+        for container in self.containers:
+            found = container.match(rest)
+            if not found:
+                break
+            rest, depth = rest[found.end():], depth + 1
+        held = depth == len(self.containers)
+        blank = not rest.strip()
+        self.verbatim = held and bool(self.closing or self.code and (blank or rest.startswith("    ")))
+        if not self.verbatim and blank:
+            self.close(depth - (held and self.hollow))
+        elif not self.verbatim:
+            return self.begin(rest, depth)
+        elif self.closing and self.closing.search(rest):
+            self.closing = None
+        return None
+
+    def begin(self, rest: str, depth: int) -> Optional[Tuple[int, str, int]]:
+        """Read what a line has after the containers that it goes on with, which are depth."""
+        held, opened = depth == len(self.containers), []
+        while depth + len(opened) < MOST_CONTAINERS:
+            container, width = open_container(rest, bool(self.paragraph) and held and not opened)
+            if not container:
+                break
+            opened.append(container)
+            rest = rest[width:]
+        going = bool(self.paragraph) and not opened  # the line may go on with a paragraph
+        if going and held and UNDERLINE.fullmatch(rest):
+            text = "\n".join(self.paragraph)
+            title = text[re.match(DEFINITIONS, text).end():]
+            if title:
+                self.close(depth)
+                return 2 - ("=" in rest), " ".join(title.split()), title.count("\n") + 1
+        if going and not interrupts(rest):
+            self.paragraph.append(rest.strip())
+            return None
+        self.close(depth, opened)
+        return self.open_leaf(rest)
+
+    def open_leaf(self, rest: str) -> Optional[Tuple[int, str, int]]:
+        """Open the block with which the rest of a line begins; a heading is read at once."""
+        atx, fence, html = ATX_HEADING.fullmatch(rest), FENCE.match(rest), re.match(HTML_BLOCK, rest)
+        if not rest.strip():
+            self.hollow = self.containers[-1] is not QUOTE
+        elif rest.startswith("    "):
+            self.code = True
+        elif atx:
+            return len(atx.group(1)), atx_title(atx.group(2) or ""), 0
+        elif fence:
+            self.closing = re.compile("^ {{0,3}}{}{{{},}} *$".format(fence.group(1)[0], len(fence.group(1))))
+        elif html:
+            end = HTML_ENDS[html.lastindex - 1]
+            self.closing = None if end.search(rest) else end
+        elif not RULE.fullmatch(rest):
+            self.paragraph = [rest.strip()]
+        return None
+
+
+def open_container(rest: str, in_paragraph: bool) -> tuple:
+    """(the pattern of the quote or list item that begins here, its width), or (None, 0)."""
+    quote, item = QUOTE.match(rest), ITEM.match(rest)
+    if quote:
+        return QUOTE, quote.end()
+    if not item or RULE.fullmatch(rest):
+        return None, 0
+    blank = not rest[item.end():].strip()
+    if in_paragraph and (blank or int(item.group(1) or 1) != 1):
+        return None, 0
+    columns = len(item.group().rstrip()) + 1 if blank else item.end()
+    return re.compile(" {%d}| *$" % columns), columns
+
+
+def interrupts(rest: str) -> bool:
+    """Whether a line ends the paragraph before it."""
+    html = re.match(HTML_BLOCK, rest)
+    return bool(ATX_HEADING.fullmatch(rest) or FENCE.match(rest) or RULE.fullmatch(rest)
+                or html and html.lastindex < 7)
 
 
 def atx_title(content: str) -> str:
     """What a heading says, without its closing run of #, which a blank must precede."""
     content = content.strip()
     closed = content.rstrip("#")
-    return " ".join((content if closed and not closed[-1].isspace() else closed).split())
+    return " ".join((closed if closed.endswith(" ") else content if closed else "").split())
 
 
 def make_sections(text: str, lines: Iterable[tuple]) -> List[Section]:
-    """The sections that the lines of a text make; their pieces hold no blank at either end."""
-    marks, fresh, sections = [], False, []  # where sections begin (with their titles) and pieces (with None)
-    for start, title, begins in lines:
-        if title is not None or not marks:
-            marks.append((start, title or ""))
+    """The sections that the lines of a text make; a heading without body of its own joins the next one.
+
+    Sections tile the text; their pieces hold no blank at either end.
+    """
+    marks = []  # [first character of a section or of a piece, (title, path, lead) or None]
+    parents = []  # the headings in force: (level, title, first character)
+    fresh = False  # whether no body has followed the last heading
+    for start, heading, begins in lines:
+        if heading:
+            level, title = heading
+            parents = [parent for parent in parents if parent[0] < level]
+            first = marks.pop()[0] if fresh else start
+            marks.append((first, (title, tuple(name for _, name, _ in parents),
+                                  "\n".join(name for _, name, at in parents if at < first))))
+            parents += [(level, title, start)] if title else []
+        elif not marks:
+            marks.append((start, ("", (), "")))
         elif begins and not fresh:
             marks.append((start, None))
-        fresh = title is not None
-    for (start, title), (end, _) in zip(marks, marks[1:] + [(len(text), None)]):
+        fresh = bool(heading)
+    sections = []
+    for (start, names), (end, _) in zip(marks, marks[1:] + [(len(text), None)]):
         start, end = end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())
-        if title is not None:
-            sections.append(Section(title, {}, start, end, []))
+        if names:
+            sections.append(Section(*names, {}, start, end, []))
         sections[-1].pieces.append((start, end))
     return [section._replace(end=section.pieces[-1][1]) for section in sections]
 
@@ -2924,22 +3313,100 @@ def invisible_characters(case, variants):
                        "plus : ôtez-le.")
 
 
-# What a reader may take for a heading.
-ALMOST_ARTICLE = re.compile(r"(?i)(?:article|art\.|annexe|avenant)\b.{0,60}[^\s.,;:]")
+DOUBTS = {  # what is doubtful in a contract, and what mends it
+    "unread": ("ressemble à un titre et n'est pas lu ainsi", "un titre s'écrit « Article 4 – Prix »"),
+    "contents": ("entrée d'une table des matières, laissée dans le texte", "ôtez la table si elle gêne"),
+    "repeated": ("numéro d'article déjà pris", "voyez si l'un des deux est un renvoi"),
+    "jump": ("numéro d'article qui ne suit pas le précédent", "voyez si un titre manque"),
+    "clause": ("numéro d'un autre article, sans y ouvrir de clause", "voyez si elle est à sa place")}
 
 
 def doubtful_headings(case, variants):
-    """Lines of a contract that look like an article's title and are not read as one."""
-    remedy = "un titre s'écrit « Article 4 – Prix »."
-    for document in case.documents.values():
-        if document.structure != "contract":
-            continue
-        name = "document " + shown(document.id)
+    """Structures without a title; what a contract holds that may be read wrong, once a kind."""
+    for document in (document for document in case.documents.values() if document.structure):
+        name, contract = "document " + shown(document.id), document.structure == "contract"
         if not any(section.title for section in document.sections):
-            yield f"{name} : aucun article reconnu dans ce contrat ; {remedy}"
-        for number, (_, line) in enumerate(lines_of(document.text), 1):
-            if ALMOST_ARTICLE.fullmatch(clip(line)) and not ARTICLE.fullmatch(" ".join(line.split())):
-                yield f"{name}, ligne {number} : {shown(line)} n'est pas lu comme un titre ; {remedy}"
+            title = "Article 4 – Prix" if contract else "# Prix"
+            yield f"{name} : aucun titre reconnu ; un titre s'écrit « {title} »."
+        lines, places = list(lines_of(document.text)) if contract else [], {}
+        for kind, start in read_articles(lines[find_header([line for _, line in lines])[2]:])[1] if lines else ():
+            places.setdefault(kind, []).append(bisect_left(lines, (start,)))
+        for kind, numbers in places.items():
+            what, mend = DOUBTS[kind]
+            first = some((f"ligne {number + 1}, {shown(lines[number][1])}" for number in numbers), 3)
+            yield f"{name} : {what} ({counted(len(numbers), 'fois')}) : {first} ; {mend}."
+
+
+def doubtful_structures(case, variants):
+    """A contract read as Markdown, and the reverse: the other structure has more than twice the headings."""
+    others = {"contract": "markdown", "markdown": "contract"}
+    for document in (document for document in case.documents.values() if document.structure in others):
+        other = others[document.structure]
+        try:
+            _, _, sections = STRUCTURES[other](document.text, {})
+        except AtelierError:
+            sections = []  # no contract
+        own, titles = ([section.title for section in found if section.title]
+                       for found in (document.sections, sections))
+        if other == "contract":  # the items of a list may look like the articles of a contract
+            titles = [title for title in titles if not title[0].isdigit()]
+        if len(titles) > max(1, 2 * len(own)):
+            yield (f"document {shown(document.id)} : {counted(len(own), 'titre')} par la structure "
+                   f"« {document.structure} », {len(titles)} par « {other} » ({some(map(shown, titles), 2)}) ; "
+                   "est-ce la bonne ?")
+
+
+GLUED_HEADING = re.compile(r"(?m)^ {0,3}#{1,6}[^#\s].*")
+
+
+def glued_headings(case, variants):
+    """Lines of Markdown that only lack a blank to be headings."""
+    for document in case.documents.values():
+        if document.structure == "markdown":
+            glued = {match.start(): shown(match.group()) for match in GLUED_HEADING.finditer(document.text)}
+            found = [glued[start] for start, _, begins in (read_blocks(document.text) if glued else ())
+                     if begins and start in glued]
+            if found:
+                yield (f"document {shown(document.id)} : {counted(len(found), 'ligne')} en # sans espace "
+                       f"après, ce n'est pas un titre ({some(found, 3)}).")
+
+
+def unstructured_sections(case, variants):
+    """Documents without structure, and pieces longer than max_chars, in variants by sections."""
+    without = [document.id for document in case.documents.values() if not document.sections]
+    for variant in variants:
+        if variant["chunking"] and variant["chunking"]["unit"] == "sections":
+            name, over = f"variante {shown(variant['id'])}", variant["summary"]["over_max"]
+            if without:
+                yield (f"{name} : {counted(len(without), 'document')} sans structure "
+                       f"({some(map(shown, without))}), d'une seule section ; donnez « sections » ou "
+                       "« structure ».")
+            if over:
+                yield (f"{name} : {counted(over, 'passage')} au-delà de max_chars "
+                       f"({variant['chunking']['max_chars']}) : ni clause, ni paragraphe ne se coupe.")
+
+
+def twins(case, variants):
+    """Documents of the same text, then passages of others that have the same."""
+    alike: Dict[str, List[str]] = {}
+    for document in case.documents.values():
+        alike.setdefault(" ".join(document.text.split()), []).append(document.id)
+    for names in alike.values():
+        if len(names) > 1:
+            yield f"documents {some(map(shown, names))} : même texte ; l'un peut prendre la place de l'autre."
+    for variant in variants:
+        holders: Dict[str, List[str]] = {}
+        for name, *_ in alike.values() if variant["passages"] else ():
+            for span in (Span(name, *limits) for limits in variant["passages"][name]):
+                text = text_of(case.documents, passage_of(case.documents, span)) if size([span]) else name
+                holders.setdefault(" ".join(text.split()), []).append(name)
+        shared = [(text, names) for text, names in holders.items() if len(set(names)) > 1]
+        if shared:
+            text, names = shared[0]
+            yield "variante {} : {} de même texte dans des documents différents : {} ({}){}".format(
+                shown(variant["id"]), counted(sum(len(names) for _, names in shared), "passage"), shown(text),
+                some(map(shown, dict.fromkeys(names))), ", … ;" if shared[1:] else " ;") + (
+                " une preuve que plusieurs donnent s'écrit « any_of ».")
 
 
 def contexts_beyond_hits(case, variants):

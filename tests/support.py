@@ -88,7 +88,7 @@ class TestCase(unittest.TestCase):
         target, rows = self.folder / "passages.jsonl", {}
         code, _, err = run("--case", self.write(case), "--export", target)
         self.assertEqual(code, 0, err)
-        for row in map(json.loads, target.read_text(encoding="utf-8").splitlines()):
+        for row in map(json.loads, target.read_text(encoding="utf-8").split("\n")[:-1]):
             rows.setdefault(row["id"].partition("/")[0], []).append(row)
         return rows
 

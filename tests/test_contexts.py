@@ -448,8 +448,9 @@ class Export(TestCase):
         rows = [json.loads(line) for line in (self.folder / "e.jsonl").read_text(encoding="utf-8").splitlines()]
         text = "Le préavis  est\n\nde trois mois."
         self.assertEqual([(row["id"], row["start"], row["end"], row["text"]) for row in rows if row["id"].startswith("s/")], [
-            ("s/d#0001", 0, 1, "Le"), ("s/d#0002", 1, 2, "Un (suite)\npréavis"), ("s/d#0003", 2, 3, "Un (suite)\nest"),
-            ("s/d#0004", 3, 5, "de trois"), ("s/d#0005", 5, 6, "Deux (suite)\nmois.")])
+            ("s/d#0001", 0, 1, "Un\nLe"), ("s/d#0002", 1, 2, "Un (suite)\npréavis"), ("s/d#0003", 2, 3, "Un (suite)\nest"),
+            ("s/d#0004", 3, 4, "Deux\nde"), ("s/d#0005", 4, 5, "Deux (suite)\ntrois"),
+            ("s/d#0006", 5, 6, "Deux (suite)\nmois.")])
         self.assertEqual([text[row["start_char"]:row["end_char"]] for row in rows if row["id"].startswith("c/")], [row["text"] for row in rows if row["id"].startswith("c/")])
         self.assertEqual(rows[0]["metadata"], {"pays": "FR", "livre": "A"})
         self.assertEqual({row["title"] for row in rows}, {"Titre"})

@@ -381,7 +381,7 @@ class Files(TestCase):
         self.assertEqual(self.alike(plain, one, two),
                          ["variantes v, w : mêmes passages ; les comparer n'apprend rien."])
         self.assertEqual(self.alike(plain, one, dict(two, question_filters=False)), [])
-        sections = {"id": "v", "unit": "sections", "max_chars": 10}
+        sections = {"id": "v", "unit": "sections", "max_chars": 20}
         titled = [{"id": "d", "sections": [{"title": "T", "text": "aaaa bbbbbbbbb ccccccccc"}]}]
         self.assertEqual(self.alike(titled, sections, dict(sections, id="w", repeat_title=True)), [])
         overlapping = {"id": "v", "unit": "words", "size": 5, "overlap": 2}
