@@ -250,9 +250,6 @@ def judge(case: Case, sent: Sent) -> Outcome:
         attempts = [try_quote(case, sent, quote, spans) for quote in case.facts[name].quotes]
         chosen = min(attempts, key=lambda attempt: attempt.missing / size([attempt.quote.span]))
         verdicts.append(Verdict(case.facts[name], attempts, chosen))
-    over = sum(hit.kept_words for hit in sent.context) - case.settings.budget_words
-    return Outcome(sent, spans, verdicts, {
-        "over_budget": max(0, over), "excluded_words": excluded_words(case.documents, sent.filters, spans)})
     return Outcome(sent, spans, verdicts, count_words(case, sent, spans))
 
 
@@ -3488,9 +3485,9 @@ def idle_variants(case, variants):
             yield f"variantes {', '.join(names)} : mêmes passages ; les comparer n'apprend rien."
 
 
-CHECKS = (idle_facts, invisible_characters, doubtful_headings, contexts_beyond_hits, contexts_out_of_bounds,
-          contexts_of_quotes, questions_without_terms, documents_without_filtered_key, question_filters,
-          idle_variants)
+CHECKS = (idle_facts, invisible_characters, doubtful_headings, doubtful_structures, glued_headings,
+          unstructured_sections, twins, contexts_beyond_hits, contexts_out_of_bounds, contexts_of_quotes,
+          questions_without_terms, documents_without_filtered_key, question_filters, idle_variants)
 
 
 def warn(case: Case, variants: Sequence[Tree]) -> List[str]:
