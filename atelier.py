@@ -150,6 +150,9 @@ STOP_WORDS = tuple("""
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
 
 
+NOWHERE = Document("", "", "", {}, (), (), (), "")  # where another engine's text stands that no document has
+
+
 class AtelierError(Exception):
     """What the user can mend: French sentences, `file : place : problem. Mend.`, fit for a terminal."""
 
@@ -370,8 +373,8 @@ def passage_of(documents: Documents, span: Span) -> Passage:
 
 def text_of(documents: Documents, passage: Passage, words: Optional[int] = None) -> str:
     """A passage as it is sent: its heading, the exact slice of the source; its first words only when told."""
-    source = documents[passage.span.document].text[passage.start:passage.end]
-    text = passage.heading + "\n" + source if passage.heading else source
+    source = documents.get(passage.span.document, NOWHERE).text[passage.start:passage.end]
+    text = "\n".join(filter(None, (passage.heading, source)))
     if words is None or words >= passage.words:
         return sys.intern(text)  # hits, contexts and places of many questions share it
     return text[:next(islice(WORD.finditer(text), words - 1, None)).end()] if words else ""
@@ -663,6 +666,11 @@ def excluded_words(documents: Documents, filters: Filters, spans: Iterable[Span]
     return excluded
 
 
+def foreign_words(sent: Sent) -> int:
+    """The words sent whose text no document of the corpus has."""
+    return size(hit.passage.touched for hit in sent.context if hit.passage.touched.document == NOWHERE.id)
+
+
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
     """What the stages need; of an engine, whose passages are unknown, the quote stands for a passage."""
     document, own = case.documents[quote.document], passage_of(case.documents, quote)
@@ -921,6 +929,7 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
         "words_sent": sum(hit.kept_words for outcome in judged for hit in outcome.sent.context),
         "redundant_words": sum(redundant_words(outcome.spans) for outcome in judged),
         **{key: sum(outcome.breaches[key] for outcome in judged) for key in BREACHES},
+        "foreign_words": sum(foreign_words(outcome.sent) for outcome in judged),
         "losses": {stage: lost.count(stage) for stage in STAGE if stage in lost},
         "budget_curve": curve([outcome.needed and outcome.needed["budget_words"] for outcome in judged]),
         "depth_curve": curve([outcome.needed and depth_needed(
@@ -975,6 +984,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
         "words_sent": sum(hit.kept_words for hit in sent.context),
         "redundant_words": redundant_words(outcome.spans),
         **outcome.breaches,
+        "foreign_words": foreign_words(sent),
         "facts": facts,
         "all_required_covered": is_complete(question, [fact["covered"] for fact in facts]),
         "needed": outcome.needed,
@@ -983,12 +993,18 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
 
 def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Tree:
     passage = hit.passage
-    sections = sections_of(case.documents[passage.span.document], passage)
-    return {"rank": hit.rank, "passage": passage.id, **passage.span._asdict(), "words": passage.words,
+    sections = sections_of(case.documents.get(passage.span.document, NOWHERE), passage)
+    return {"rank": hit.rank, **describe_place(passage, passage.span), "words": passage.words,
             "heading_words": heading_words(passage), "lead_words": lead_words(passage),
             "kept_words": hit.kept_words, "score": hit.score and round(hit.score, 9),
             "terms": describe_terms(hit.terms), "sections": [section.title for section in sections],
             "text": slice_text(passage)}
+
+
+def describe_place(passage: Passage, span: Span) -> Tree:
+    """Which passage, and which words of which document; nulls for a text that no document has."""
+    where = span if span.document != NOWHERE.id else Span(None, None, None)
+    return {"passage": passage.id, **where._asdict()}
 
 
 def describe_terms(terms: Optional[Iterable[Tuple[str, int, float]]]) -> Optional[List[Tree]]:
@@ -998,7 +1014,7 @@ def describe_terms(terms: Optional[Iterable[Tuple[str, int, float]]]) -> Optiona
 
 def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Tree:
     passage, words = hit.passage, hit.kept_words
-    return {"rank": hit.rank, "passage": passage.id, **span._asdict(), "words": words,
+    return {"rank": hit.rank, **describe_place(passage, span), "words": words,
             "heading_words": min(words, heading_words(passage)),
             "lead_words": min(words, lead_words(passage)), "truncated": words < passage.words,
             "text": slice_text(passage, words)}
@@ -1544,14 +1560,22 @@ LISTED_FAULTS = 100      # of one file
 
 
 class Faults:
-    """Gathers the faults of one file, to be shown together."""
+    """Gathers the faults of one file, to be shown together.
 
-    def __init__(self, file: str):
-        self.file, self.told = file, {}  # {sentence: what suggestion takes, if anything}
+    alike: those of one kind, which differ by names and figures alone, are shown as one.
+    """
+
+    def __init__(self, file: str, alike: bool = False):
+        self.file, self.alike = file, alike
+        self.told = {}  # {kind: (its first sentence, what suggestion takes, if anything, its places as keys)}
 
     def add(self, place: str, problem: str, *meant: Any) -> None:
         """Tell a problem at a place; meant: the name that was given, and those among which it should be."""
-        self.told.setdefault(" : ".join(filter(None, (self.file, place, problem))), meant)
+        kind = sentence = " : ".join(filter(None, (self.file, place, problem)))
+        if self.alike and place:
+            kind = re.sub("« .*? »|[0-9]+", "", problem).partition(". ")[0]
+        _, _, places = self.told.setdefault(kind, (sentence, meant, {}))
+        places[place] = None
 
     def extend(self, place: str, error: AtelierError) -> None:
         """Tell the sentences of an error that knows neither file nor place."""
@@ -1560,8 +1584,10 @@ class Faults:
 
     def check(self) -> None:
         """Raise AtelierError when there is at least one fault; beyond LISTED_FAULTS they are counted."""
-        sentences = [sentence + (" " + suggestion(*meant) if meant else "")
-                     for sentence, meant in islice(self.told.items(), LISTED_FAULTS)]
+        sentences = []
+        for sentence, meant, (_, *others) in islice(self.told.values(), LISTED_FAULTS):
+            also = f" De même en {counted(len(others), 'autre endroit')} : {some(others, 3)}."
+            sentences.append(sentence + (" " + suggestion(*meant) if meant else "") + also * bool(others))
         if len(self.told) > LISTED_FAULTS:
             sentences.append(f"{self.file} : et {counted(len(self.told) - LISTED_FAULTS, 'autre faute')}.")
         if sentences:
@@ -1716,7 +1742,7 @@ SHAPES = {
     "variant_report": "id! chunking!object? question_filters!flag questions![question_report] *:any",
     "question_report": "id! text!text filters!object per_document!count? facts![fact_report] "
                        "hits_before_budget![part_report]? context![part_report] *:any",
-    "part_report": "passage! text!text *:any",
+    "part_report": "passage!? text!text *:any",
     "fact_report": "id! loss!loss_report? document! quote! start!position alternatives:[quote_report] *:any",
     "quote_report": "document! quote! start!position *:any",
     "loss_report": "stage!stage *:any",
@@ -2586,15 +2612,22 @@ VIEWS = (  # other ways of counting: French name, codec and bytes of what is cou
 )
 
 
-def explain_positions(text: str, whole: str, start: int, end: Optional[int]) -> str:
-    """How positions that are wrong in characters would be right; empty when they would not."""
+def explain_positions(text: str, document: Document, folded: Folded, start: int, end: Optional[int]) -> str:
+    """How positions that are wrong in characters would be right, or where the text is; empty when nowhere."""
     for name, codec, width, change in VIEWS:
-        empty, quote, view = (change(part).encode(codec, "surrogatepass") for part in ("", text, whole))
+        empty, quote, view = (change(part).encode(codec, "surrogatepass")
+                              for part in ("", text, document.text))
         last = start + (len(quote) - len(empty)) // width if end is None else end
         there = view[start * width:last * width].decode(codec, "replace")
         if last * width <= len(view) and fold_text(there) == fold_text(text):
             return f"Elles conviendraient comptées {name} : donnez-les en caractères du document."
-    return ""
+    needle, at = fold_text(text), folded_character(folded, document, start)
+    places = {folded.text.rfind(needle, 0, at + len(needle)), folded.text.find(needle, at)} - {-1}
+    if not places:
+        return ""
+    nearest = min(places, key=lambda place: abs(place - at))
+    first, _ = characters_of(folded, document, nearest, nearest + len(needle))
+    return f"Ce texte est ailleurs : il commence à {first}."
 
 
 OS_PROBLEMS = {
@@ -2821,7 +2854,7 @@ def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[Tuple[str, s
     for hit in question["hits_before_budget"] or question["context"]:
         words, kept = hit["words"], hit.get("kept_words", hit["words"])
         cut = f", dont {kept} sous le budget" if kept < words else ""
-        yield "  ", f"{hit['rank']}. {hit['passage']}, {counted(words, 'mot')}{cut}"
+        yield "  ", f"{hit['rank']}. {hit['passage'] or 'hors du corpus'}, {counted(words, 'mot')}{cut}"
         if hit.get("terms"):
             yield "     ", "par " + tell_terms(hit["terms"], "part", "{} {}")
     for fact in question["facts"]:
@@ -2910,8 +2943,8 @@ def doubtful_headings(case, variants):
 def contexts_beyond_hits(case, variants):
     engines = [variant for variant in variants if variant["chunking"] is None]
     for engine, question in ((engine, question) for engine in engines for question in engine["questions"]):
-        hits, sent = ([Span(part["document"], part["start"], part["end"]) for part in question[key] or ()]
-                      for key in ("hits_before_budget", "context"))
+        hits, sent = ([Span(part["document"], part["start"], part["end"]) for part in question[key] or ()
+                       if part["document"] is not None] for key in ("hits_before_budget", "context"))
         if question["hits_before_budget"] is not None and size(union(hits)) < size(union(hits + sent)):
             yield (f"moteur {shown(engine['id'])}, question {shown(question['id'])} : "
                    "le contexte a des mots que « hits » n'a pas.")
@@ -2930,8 +2963,8 @@ def contexts_out_of_bounds(case, variants):
 def contexts_of_quotes(case, variants):
     for variant in variants:
         if variant["chunking"] is None and variant["summary"]["evidence_iou"] == 1:
-            yield (f"moteur {shown(variant['id'])} : ses contextes sont les citations exigées elles-mêmes, "
-                   "sans un mot de plus ; ils ne disent rien d'une recherche.")
+            yield (f"moteur {shown(variant['id'])} : ses contextes sont les citations exigées elles-mêmes ; "
+                   "ils ne disent rien d'une recherche.")
 
 
 def questions_without_terms(case, variants):
@@ -3128,16 +3161,36 @@ def read_report(data: bytes, name: str) -> Found:
 
 # --- 19. Engines: what others sent, to the same evaluator -----------------------------------------
 
-# Where Atelier, LangChain, LlamaIndex, Haystack, Chonkie and semchunk have these; a dot goes inside.
+# What a line may hold.  In the records of the libraries that evaluate: the key of what was sent, that of the
+# question, then the others, among them the references, what should have been sent, which are never scored.
+LINE = "engine question context hits"
+LIBRARIES = (
+    ("retrieval_context", "input",  # deepeval
+     "actual_output expected_output metadata additional_metadata name comments tags tools_called "
+     "expected_tools source_file custom_column_key_values"),
+    ("retrieved_contexts", "user_input",  # ragas
+     "response multi_responses reference reference_contexts retrieved_context_ids reference_context_ids "
+     "rubric rubrics persona_name query_style query_length synthesizer_name"),
+    ("contexts", "question", "answer ground_truth ground_truths evolution_type metadata"),  # ragas before
+)
+# Where Atelier, LangChain (Python, JavaScript), LlamaIndex, Haystack (nested or flat), Unstructured, docling,
+# Chonkie and semchunk have these in a record; a dot goes inside.
 FIELDS = {
-    "text": "text page_content content",
-    "document": "document metadata.source ref_doc_id relationships.1.node_id meta.source_id source_id",
-    "start": "start_char metadata.start_index start_char_idx meta.split_idx_start split_idx_start "
-             "start_index",
-    "end": "end_char end_char_idx end_index",
+    "text": "text page_content pageContent content text_resource.text",
+    "document": "document metadata.document ref_doc_id relationships.1.node_id meta.source_id source_id "
+                "metadata.source metadata.file_path meta.file_path file_path metadata.filename "
+                "metadata.file_name meta.origin.filename",
+    "start": "start_char metadata.start_char metadata.start_index start_char_idx meta.split_idx_start "
+             "split_idx_start start_index",
+    "end": "end_char metadata.end_char end_char_idx end_index",
 }
-WRAPPERS = ("kwargs", "node")  # a record in a record: LangChain's to_json, LlamaIndex's nodes with a score
+# Where a record is in another one (LangChain's to_json, LlamaIndex's nodes with a score, Elasticsearch's and
+# Qdrant's rows), the rows in a whole answer, and the parent from whose beginning positions may count.
+WRAPPERS = ("kwargs", "node", "_source", "payload")
+ROWS = ("hits.hits", "result.points", "result", "points")
+PARENT = "relationships.4 meta.__parent_id __parent_id"
 BLANK = b"\xef\xbb\xbf \t\r\n\v\f"  # a BOM's bytes, and those of white space
+TOLD_FOREIGN = 3  # texts of a file that no document has
 
 Delivery = record("Delivery", "context hits", """
     What a file says that an engine sent and found, [(Passage, words kept)] each; hits may be None.""")
@@ -3146,16 +3199,18 @@ Delivery = record("Delivery", "context hits", """
 class Corpus:
     """What records may come from, by name: a case's documents and questions, and its variants' passages.
 
-    cutting_of(variant id) is a Cutting; warnings gathers sentences on files that are read all the same.
+    cutting_of(variant id) is a Cutting; warnings gathers sentences on files that are read all the same;
+    foreign has what no document has: {(line, text): (its place, the Document that it named, or None)}.
     """
 
     def __init__(self, case: Case, cutting_of: Callable[[str], Cutting]):
         self.case, self.cutting_of, self.texts = case, cutting_of, FoldedTexts(case.documents)
         self.questions = {question.id: question for question in case.questions}
-        self.asked = by_name((question.text, question.id) for question in case.questions)
-        self.files = by_name((document.file, document.id) for document in case.documents.values()
-                             if document.file)
-        self.warnings, self.explained = [], 0
+        self.asked = by_name((" ".join(question.text.split()), question.id) for question in case.questions)
+        paths = [(plain_path(document.file or name), name) for name, document in case.documents.items()]
+        self.documents = ({name: [name] for name in case.documents}, by_name(paths),
+                          by_name((path.rpartition("/")[2], name) for path, name in paths))
+        self.warnings, self.foreign, self.explained = [], {}, 0
 
     def explain(self, explanation: Callable[..., str], *values: Any) -> str:
         """What mends a fault; nothing for the faults beyond those that are shown."""
@@ -3167,75 +3222,123 @@ class Corpus:
         text = str(name)
         found = [text] if text in ids else others.get(" ".join(text.split()), ())
         if not found:
-            mend = self.explain(suggestion, text, dict.fromkeys([*ids, *others]))
-            raise AtelierError(f"{kind} {shown(name)} {unknown}. {mend}")
-        if len(found) > 1:
-            bearers = " et ".join(map(shown, found))
-            raise AtelierError(f"{shown(name)} est le nom commun de {bearers} ; donnez l'identifiant.")
-        return found[0]
+            known = dict.fromkeys([*ids, *(others if " " in text else ())])
+            raise AtelierError(f"{kind} {shown(name)} {unknown}. {self.explain(suggestion, text, known)}")
+        return only(name, found)
+
+    def document(self, names: Sequence[Any]) -> Optional[Document]:
+        """The document that one of some names is: its id, its `file`, its file name; None without names."""
+        paths = [plain_path(name) for name in names]
+        wanted = list(map(str, names)), paths, [path.rpartition("/")[2] for path in paths]
+        found = [bearers for asked, known in zip(wanted, self.documents)
+                 for bearers in map(known.get, asked) if bearers]
+        if names and not found:
+            self.find("document", "inconnu", names[0], [*self.documents[0], *self.documents[1]])
+        return self.case.documents[only(names[0], found[0])] if names else None
 
     def passage(self, name: Any) -> Passage:
-        """`fixe_48_0/frais#0003`; where the ids of several variants fit, the longest is meant."""
+        """`fixe_48_0/frais#0003`; where the ids of several variants fit, the longest that has it is meant."""
         text, variants = str(name), [variant.id for variant in self.case.variants]
         if "/" not in text:
             raise AtelierError(
                 f"passage {shown(name)} inconnu ; il s'écrit <variante>/<passage>, comme dans --export.")
-        fitting = [variant for variant in variants if text.startswith(variant + "/")]
-        variant = max(fitting, key=len) if fitting else self.find(
-            "variante", "inconnue", text.split("/")[0], variants)
+        fitting = sorted((variant for variant in variants if text.startswith(variant + "/")), key=len)[::-1]
+        having = [variant for variant in fitting if text[len(variant) + 1:] in self.cutting_of(variant).by_id]
+        variant = (having or fitting or [self.find("variante", "inconnue", text.split("/")[0], variants)])[0]
         passages, unknown = self.cutting_of(variant).by_id, "inconnu de la variante " + shown(variant)
         return passages[self.find("passage", unknown, text[len(variant) + 1:], passages)]._replace(id=text)
 
 
+def only(name: Any, bearers: Sequence[str]) -> str:
+    """The one thing that bears a name; AtelierError when several do."""
+    if len(bearers) > 1:
+        raise AtelierError(f"{shown(name)} est le nom commun de {' et '.join(map(shown, bearers))} ; "
+                           "donnez l'identifiant.")
+    return bearers[0]
+
+
 def by_name(pairs: Iterable[Tuple[str, str]]) -> dict:
-    """{name, white space folded: the ids of all that bear it}."""
+    """{name: the ids of all that bear it}."""
     names = {}
     for name, bearer in pairs:
-        names.setdefault(" ".join(name.split()), []).append(bearer)
+        names.setdefault(name, []).append(bearer)
     return names
+
+
+def plain_path(name: Any) -> str:
+    """A path as a case has it: `file:///x/a%20b.txt` is `/x/a b.txt`, `.\\x\\a.txt` is `x/a.txt`."""
+    path = unicodedata.normalize("NFC", str(name)).replace("\\", "/")
+    if path.startswith("file:"):
+        from urllib.parse import unquote
+        path = unquote(re.sub("^file:(//)?", "", path))
+    return re.sub(r"^(\./+)+", "", path)
 
 
 def look_up(record: Any, paths: str) -> Any:
     """The first value that a record has at some dotted paths; None when there is none."""
+    return next(iter(look_up_all(record, paths)), None)
+
+
+def look_up_all(record: Any, paths: str) -> List[Any]:
+    """All the values, None apart, that a record has at some dotted paths."""
+    values = []
     for path in paths.split():
         value = record
         for name in path.split("."):
             value = value.get(name) if isinstance(value, dict) else None
-        if value is not None:
-            return value
+        values += [value] if value is not None else []
+    return values
 
 
-def read_passage(record: Any, corpus: Corpus) -> tuple:
-    """(passage, words kept) of a record; AtelierError (a sentence without file) when it lies."""
+def unwrap(record: Any) -> Tree:
+    """A record with what its wrapper holds: of a text, of a (document, score) pair, the record that it is."""
+    if isinstance(record, list) and len(record) == 2 and type(record[1]) in (int, float):
+        record = record[0]
     record = {"text": record} if isinstance(record, str) else record
     if not isinstance(record, dict):
         raise AtelierError(f"passage attendu : un texte ou un objet ; trouvé : {shown(record)}.")
     for wrapper in WRAPPERS:
         if isinstance(record.get(wrapper), dict):
             record = {**record[wrapper], **record}
-    text, name, *limits = (look_up(record, paths) for paths in FIELDS.values())
-    heading, in_words = record.get("heading") or "", limits == [None, None]
+    return record
+
+
+def read_passage(record: Any, corpus: Corpus, place: str) -> tuple:
+    """(passage, words kept) of a record at a place; AtelierError (a sentence without file) when it lies."""
+    record = unwrap(record)
+    text, heading = look_up(record, FIELDS["text"]), record.get("heading") or ""
     if text is not None and not (isinstance(text, str) and text.strip()):
         raise AtelierError(f"texte attendu, non vide ; trouvé : {shown(text)}.")
     if not isinstance(heading, str):
         raise AtelierError(f"« heading » attend un texte ; trouvé : {shown(heading)}.")
-    if "passage" in record:
-        passage = corpus.passage(record["passage"])
+    exported = exported_name(record, corpus)
+    if exported is not None:
+        passage = corpus.passage(exported)
         return passage, passage.words if text is None else count_prefix(text, passage, corpus)
-    if name is None and text is None:
-        raise AtelierError("ni « passage », ni « document », ni texte : d'où vient ce passage ?")
-    documents = corpus.case.documents
-    document = None if name is None else documents[
-        corpus.find("document", "inconnu", name, documents, corpus.files)]
-    limits = [record.get("start"), record.get("end")] if in_words else limits
-    if text is not None and (limits[0] in (None, -1) or limits == [0, 0]):  # unknown
-        document, start, end = locate_text(text, document, corpus)
-    elif document is None:
-        raise AtelierError("des positions sans document ; ajoutez « document ».")
+    document = corpus.document(look_up_all(record, FIELDS["document"]))
+    found = find_place(record, text, document, corpus) if text or document or not heading else None
+    if found:
+        home, start, end = found
+        passage = make_passage(home, f"{home.id}:{start}-{end}", start, end, heading)
     else:
-        start, end = check_limits(*limits, in_words, document, text, corpus)
-    passage = make_passage(document, f"{document.id}:{start}-{end}", start, end, heading)
+        passage = make_foreign(text or "", heading)
+        if text:
+            corpus.foreign.setdefault((place.rpartition(" : ")[0], text), (place, document))
     return passage, passage.words
+
+
+def exported_name(record: Tree, corpus: Corpus) -> Any:
+    """The name of an exported passage: a record's `passage`, or its id when it is one; None without."""
+    begun = tuple(variant.id + "/" for variant in corpus.case.variants)
+    known = [name for name in look_up_all(record, "_id id") if str(name).startswith(begun)]
+    return next(iter(look_up_all(record, "passage") + known), None)
+
+
+def make_foreign(text: str, heading: str) -> Passage:
+    """The passage of a text that no document has, after the words put in front of it."""
+    count, sent = len(text.split()), "\n".join(filter(None, (heading, text)))
+    return Passage(None, Span(NOWHERE.id, count, count), Span(NOWHERE.id, 0, count), 0, 0, sent,
+                   len(sent.split()))
 
 
 def count_prefix(text: str, passage: Passage, corpus: Corpus) -> int:
@@ -3246,44 +3349,126 @@ def count_prefix(text: str, passage: Passage, corpus: Corpus) -> int:
     return len(words)
 
 
-def check_limits(start: Any, end: Any, in_words: bool, document: Document, text: Optional[str],
-                 corpus: Corpus) -> tuple:
-    """The (start, end) characters that positions tell; AtelierError when they are not those of the text."""
+def find_place(record: Tree, text: Optional[str], document: Optional[Document],
+               corpus: Corpus) -> Optional[tuple]:
+    """(document, start, end) in characters of what a record sends; None when no document has its text."""
+    limits = [look_up(record, FIELDS[side]) for side in ("start", "end")]
+    in_words = limits == [None, None]
+    start, end = limits = [record.get("start"), record.get("end")] if in_words else limits
+    if text is None and (document is None or limits == [None, None]):
+        texts, starts = (", ".join(path for path in FIELDS[name].split() if "." not in path)
+                         for name in ("text", "start"))
+        raise AtelierError(f"rien à lire : ni « passage », ni texte ({texts}), ni document et positions "
+                           f"(start, {starts}).")
+    if text is not None and (start in (None, -1) or limits == [0, 0]):  # unknown
+        return locate_text(text, document, corpus)
     last = start + len(text) if end is None and text and not in_words and type(start) is int else end
     if not (type(start) is type(last) is int and 0 <= start < last):
         raise AtelierError(
             f"positions {shown(start)} à {shown(last)} : deux entiers croissants sont attendus.")
+    homes = [document] if document else corpus.case.documents.values()
+    found = [(home, *characters) for home in homes
+             for characters in [stands_at(home, start, last, in_words, text, corpus)] if characters]
+    if len(found) == 1:
+        return found[0]
+    if text and (look_up(record, PARENT) is not None or text == look_up(record, "metadata.window")):
+        return locate_text(text, document, corpus)  # LlamaIndex put another text in place of the node's own
+    if document is None:
+        raise AtelierError("des positions sans document ; ajoutez « document ».")
+    raise AtelierError(explain_limits(start, last, end, in_words, document, text, corpus))
+
+
+def stands_at(document: Document, start: int, last: int, in_words: bool, text: Optional[str],
+              corpus: Corpus) -> Optional[tuple]:
+    """The (start, end) characters that positions tell; None outside the document, or of another text.
+
+    A text of that very length, but in another form, ends in the document where it ends itself.
+    """
+    limits = characters_at(document, start, last, in_words)
+    if limits and (text is None or fold_text(text) == fold_text(document.text[slice(*limits)])):
+        return limits
+    if in_words or text is None or last - start != len(text):
+        return None
+    folded, needle = corpus.texts[document.id], fold_text(text)
+    at = folded_character(folded, document, start)
+    if folded.text.startswith(needle, at):
+        limits = characters_of(folded, document, at, at + len(needle))
+        return limits if limits[0] == start + len(text) - len(text.lstrip()) else None
+    return None
+
+
+def characters_at(document: Document, start: int, last: int, in_words: bool) -> Optional[tuple]:
+    """The (start, end) characters of positions, in words or not; None when the document has not so many."""
+    if last > len(document.ends if in_words else document.text):
+        return None
+    return (document.starts[start], document.ends[last - 1]) if in_words else (start, last)
+
+
+def explain_limits(start: int, last: int, end: Optional[int], in_words: bool, document: Document,
+                   text: Optional[str], corpus: Corpus) -> str:
+    """What is wrong with positions: outside the document, or those of another text than the one given."""
     length, unit = (len(document.starts), "mots") if in_words else (len(document.text), "caractères")
     place, name = f"positions {start} à {last}", shown(document.id)
+    limits = characters_at(document, start, last, in_words)
     problem = f"{place} hors du document {name}, qui compte {length} {unit}."
-    if last <= length:
-        limits = (document.starts[start], document.ends[last - 1]) if in_words else (start, last)
+    if limits:
         there = fold_text(document.text[slice(*limits)])
-        if text is None or fold_text(text) == there:
-            return limits
         sent, there = shown_apart(fold_text(text), there) if there else (shown(text), shown(there))
         problem = f"le texte {sent} n'est pas celui des {place} de {name} : {there}."
     if text and not in_words:
-        problem += " " + corpus.explain(explain_positions, text, document.text, start, end)
-    raise AtelierError(problem.rstrip())
+        problem += " " + corpus.explain(explain_positions, text, document, corpus.texts[document.id],
+                                        start, end)
+    return problem.rstrip()
 
 
-def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> tuple:
-    """The one place of a text: (document, start, end); white space is folded, its edges may cut a word."""
-    needle, places = fold_text(text), []
-    for home in [document] if document else corpus.case.documents.values():
-        folded = corpus.texts[home.id].text
-        places += [(home, at) for at in {folded.find(needle), folded.rfind(needle)} if at >= 0]
-    where = f"dans {shown(document.id)}" if document else "dans le corpus"
+def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Optional[tuple]:
+    """The one place of a text: (document, start, end); white space is folded, its edges may cut a word.
+
+    None when it is nowhere in the corpus.
+    """
+    every = corpus.case.documents.values()
+    places = places_of(text, [document] if document else every, corpus)
     if len(places) > 1:
-        raise AtelierError(f"le texte {shown(text)} figure plusieurs fois {where} ; donnez ses positions.")
-    if not places:
-        mend = "Les mots ajoutés devant vont dans « heading »."
+        where = f"dans {shown(document.id)}" if document else "dans le corpus"
+        enough = len({home.id for home, _ in places}) == len(places)
+        mend = "donnez son document : il suffit" if enough else "donnez ses positions"
+        raise AtelierError(f"le texte {shown(text)} figure plusieurs fois {where} ; {mend}.")
+    elsewhere = places_of(text, every, corpus) if document and not places else ()
+    if elsewhere:
+        raise AtelierError(f"le texte {shown(text)} n'est pas dans {shown(document.id)}, mais dans "
+                           f"{shown(elsewhere[0][0].id)} ; corrigez son document.")
+    for home, first in places:
+        last = first + len(fold_text(text))
+        return (home, *characters_of(corpus.texts[home.id], home, first, last))
+
+
+def places_of(text: str, homes: Iterable[Document], corpus: Corpus) -> List[tuple]:
+    """The (document, character of its folded text) of the first and the last places of a text in each."""
+    needle, folded = fold_text(text), [(home, corpus.texts[home.id].text) for home in homes]
+    return [(home, at) for home, whole in folded
+            for at in sorted({whole.find(needle), whole.rfind(needle)}) if at >= 0]
+
+
+def tell_foreign(corpus: Corpus) -> Iterator[str]:
+    """How many texts no document has; of the first ones, where they are, the nearest text, what differs."""
+    if corpus.foreign:
+        yield (f"textes qui ne sont pas dans le corpus : {len(corpus.foreign)} ; envoyés et comptés, ils ne "
+               "prouvent rien. Les mots que le moteur met devant un passage vont dans « heading ».")
+    for (_, text), (place, named) in islice(corpus.foreign.items(), TOLD_FOREIGN):
+        document, cause = named or nearest_document(text, corpus), ", qui n'a aucun de ses mots."
         if document:
-            mend = corpus.explain(explain_absence, needle, corpus.texts[document.id])
-        raise AtelierError(f"le texte {shown(text)} n'est pas {where}. {mend}")
-    home, first = places[0]
-    return (home, *characters_of(corpus.texts[home.id], home, first, first + len(needle)))
+            cause = explain_absence(text, corpus.texts[document.id]).replace(" Recopiez le texte.", "")
+            cause = f" ; document {shown(document.id)} : {cause}"
+        yield f"{place} : le texte {shown(text)} n'est pas dans le corpus{cause}"
+
+
+def nearest_document(text: str, corpus: Corpus) -> Optional[Document]:
+    """The document that has the most of the words of a text; None when none has any."""
+    words = set(LETTER_RUN.findall(fold_text(text).casefold()))
+    shared = {name: len(words.intersection(LETTER_RUN.findall(corpus.texts[name].text.casefold())))
+              for name in corpus.case.documents}
+    best = max(shared, key=shared.get)
+    return corpus.case.documents[best] if shared[best] else None
 
 
 def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus, taken: Iterable[str]) -> dict:
@@ -3291,8 +3476,9 @@ def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus, taken: Iter
 
     taken: the names that no engine may bear.  Raises AtelierError with all the faults of the file.
     """
-    faults, engines, ranking = Faults(name), {}, []
+    faults, engines, ranking = Faults(name, alike=True), {}, []
     stem = os.path.splitext(os.path.basename(name))[0]
+    corpus.foreign.clear()
     for place, value in parse_lines(lines, faults):
         if isinstance(value, tuple):
             ranking.append((place, value))
@@ -3313,6 +3499,7 @@ def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus, taken: Iter
             faults.add("", f"moteur {shown(engine)} : aucune ligne pour {some(absent)} ; "
                            "ajoutez-la, même avec un contexte vide.")
     faults.check()
+    corpus.warnings += [f"{name} : {sentence}" for sentence in tell_foreign(corpus)]
     return engines
 
 
@@ -3355,35 +3542,76 @@ def collect(faults: Faults, place: str, read: Callable[..., Any], *values: Any) 
 
 def read_line(line: Tree, place: str, stem: str, corpus: Corpus, engines: dict, faults: Faults) -> None:
     """Put what a line says that an engine (stem by default) sent among what engines sent, if it is sound."""
-    before, engine = len(faults.told), line.get("engine", stem)
+    engine = line.get("engine", stem)
     if not (isinstance(engine, str) and engine.strip()):
         faults.add(place, f"« engine » attend un texte ; trouvé : {shown(engine)}.")
-    asked = line.get("question"), corpus.questions
-    if "user_input" in line and "question" not in line:  # as ragas has it
-        asked = line["user_input"], corpus.questions, corpus.asked
-    question = collect(faults, place, corpus.find, "question", "inconnue", *asked)
-    key = "retrieved_contexts" if "retrieved_contexts" in line and "context" not in line else "context"
-    if key not in line:
-        faults.add(place, "la clé « context » manque ; ajoutez-la.")
+        engine = stem
+    asked = [line[name] for name in ("question", "user_input", "input") if name in line]
+    if not asked:
+        faults.add(place, "la clé « question » manque ; ajoutez-la.")
+    question = collect(faults, place, corpus.find, "question", "inconnue", asked[0], corpus.questions,
+                       corpus.asked) if asked else None
+    key = find_sent(line, place, faults)
     context = read_passages(line.get(key, []), key, place, corpus, faults)
     hits = line.get("hits")
     if hits is not None:
         hits = read_passages(hits, "hits", place, corpus, faults)
-    if len(faults.told) > before:
-        return
-    if question in engines.setdefault(engine, {}):
+    deliveries = engines.setdefault(engine, {})
+    if question in deliveries:
         faults.add(place, f"question {shown(question)} donnée deux fois pour le moteur {shown(engine)} ; "
                           "gardez-en une.")
-    engines[engine][question] = Delivery(context, hits)
+    if question:
+        deliveries[question] = Delivery(context, hits)
 
 
-def read_passages(records: Any, key: str, place: str, corpus: Corpus, faults: Faults) -> list:
+def find_sent(line: Tree, place: str, faults: Faults) -> str:
+    """The key of what was sent; tells when it is missing or double, and the keys that no such line has."""
+    made = [keys for keys in LIBRARIES if keys[0] in line] or [
+        keys for keys in LIBRARIES if keys[1] in line and keys[1] not in LINE.split()]
+    known = " ".join([LINE, *map(" ".join, made)]).split()
+    for name, value in line.items():
+        if name not in known and not (made and type(value) in (int, float, bool, type(None))):  # a score
+            faults.add(f"{place} : {name}", "clé inconnue.", name, known)
+    sent = [keys[0] for keys in made if keys[0] in line]
+    if any(line[key] != line[sent[0]] for key in sent):
+        faults.add(place, " et ".join(map(shown, sent)) + " diffèrent : laquelle de ces clés a ce qui a été "
+                                                          "envoyé ? Ôtez l'autre.")
+    key = made[0][0] if made else "context"
+    if key not in line:
+        faults.add(place, f"la clé {shown(key)} manque ; ajoutez-la."
+                   + " « context » y est une référence, qui n'est pas jugée." * ("context" in line))
+    return key
+
+
+def read_passages(value: Any, key: str, place: str, corpus: Corpus, faults: Faults) -> list:
     """The (passage, words kept) of the records of a line's key."""
-    if not isinstance(records, list):
-        faults.add(place, f"« {key} » attend une liste ; trouvé : {shown(records)}.")
-        return []
-    return [collect(faults, f"{place} : {key}[{number}]", read_passage, record, corpus)
-            for number, record in enumerate(records)]
+    rows = collect(faults, place, rows_of, value, key) or ()
+    places = [f"{place} : {key}[{number}]" for number, _ in enumerate(rows)]
+    return [collect(faults, at, read_passage, row, corpus, at) for at, row in zip(places, rows)]
+
+
+def rows_of(value: Any, key: str) -> list:
+    """The records of a list, of semchunk's pair of lists, of an answer of Elasticsearch, Qdrant or Chroma."""
+    for path in ROWS:
+        if isinstance(look_up(value, path), list):
+            return look_up(value, path)
+    if isinstance(value, dict) and isinstance(value.get("ids"), list):
+        columns = [value.get(name) for name in ("ids", "documents", "metadatas")]
+        if value["ids"] and isinstance(value["ids"][0], list):  # a list a question
+            if len(value["ids"]) > 1:
+                raise AtelierError(f"« {key} » répond à {len(value['ids'])} questions ; une ligne n'en a "
+                                   "qu'une.")
+            columns = [column[0] if column and isinstance(column, list) else None for column in columns]
+        columns = [column if isinstance(column, list) else [None] * len(columns[0]) for column in columns]
+        return [dict(zip(("id", "text", "metadata"), row)) for row in zip(*columns)]
+    if not isinstance(value, list):
+        sought = f" On y a cherché {', '.join(ROWS)} et ids." if isinstance(value, dict) else ""
+        raise AtelierError(f"« {key} » attend une liste ; trouvé : {shown(value)}.{sought}")
+    if len(value) == 2 and all(isinstance(part, list) for part in value) and all(
+            isinstance(pair, list) and len(pair) == 2 for pair in value[1]):
+        return [{"text": text, "start_index": start, "end_index": end}
+                for text, (start, end) in zip(*value)]
+    return value
 
 
 def read_ranking(rows: Iterable[tuple], corpus: Corpus, faults: Faults) -> Deliveries:
@@ -3412,27 +3640,49 @@ def read_row(columns: tuple, corpus: Corpus, found: dict) -> None:
         if not abs(entry[0]) < float("inf"):
             raise ValueError(score)
     except ValueError:
+        line = " ".join(columns)
+        blank = [name for name in blank_names(corpus.case) if " ".join(name.split()) in line]
+        cause = "".join(f" L'identifiant {shown(name)} a une espace, ce que ce format ne permet pas ; "
+                        "changez-le." for name in blank[:1])
         raise AtelierError("six colonnes attendues : question Q0 <variante>/<passage> rang score étiquette ; "
-                           f"trouvé : {shown(' '.join(columns))}.") from None
+                           f"trouvé : {shown(line)}.{cause}") from None
     entries = found.setdefault(corpus.find("question", "inconnue", question, corpus.questions), {})
     if name in entries:
         raise AtelierError(f"passage {shown(name)} donné deux fois pour {shown(question)} ; gardez-en un.")
     entries[name] = entry
 
 
+def blank_names(case: Case) -> List[str]:
+    """The ids of a case that no TREC run can carry, since they hold white space."""
+    things = [*case.questions, *case.variants, *case.documents.values()]
+    return [thing.id for thing in things if len(thing.id.split()) > 1]
+
+
 def engine_sent(case: Case, question: Question, delivery: Delivery) -> Sent:
     """What an engine sent for a question, as the evaluator takes it; its ranks ignore per_document."""
     spans = union(kept_span(*part) for part in delivery.context)
     sent = {document: list(parts) for document, parts in groupby(spans, lambda span: span.document)}
+    foreign = {passage for passage, _ in delivery.context if passage.span.document == NOWHERE.id}
 
-    def sent_words(document, start, end):
+    def sent_words(passage):
+        if passage in foreign:
+            return passage.words
+        document, start, end = passage.span
         return sum(min(end, part.end) - max(start, part.start)
                    for part in overlapping(sent.get(document, ()), start, end))
     context = [Hit(rank, passage, None, words) for rank, (passage, words) in enumerate(delivery.context, 1)]
-    hits = delivery.hits and [Hit(rank, passage, None, sent_words(*passage.span))
+    hits = delivery.hits and [Hit(rank, passage, None, sent_words(passage))
                               for rank, (passage, _) in enumerate(delivery.hits, 1)]
     question = question._replace(per_document=None)
     return Sent(question, filters_in_force(case, question), None, None, None, hits, context, None, None, None)
+
+
+def unfit_for_trec(case: Case) -> Iterator[str]:
+    """A sentence on the ids of an exported case that no TREC run can carry."""
+    names = blank_names(case)
+    if names:
+        yield (f"--export : un classement TREC ne peut porter un identifiant qui a une espace : "
+               f"{some(map(shown, names))}.")
 
 
 def export_passages(case: Case, cutting_of: Callable[[str], Cutting]) -> Iterator[str]:
@@ -3509,7 +3759,7 @@ def read_context(origin: Found, read: Callable[[str], bytes], faults: Faults) ->
             return {}
         found = parts[name]
     return {part["passage"]: (None, part["text"], key == "context")
-            for key in ("hits_before_budget", "context") for part in found[key] or ()}
+            for key in ("hits_before_budget", "context") for part in found[key] or () if part["passage"]}
 
 
 def read_citations(claim: Found, known: dict, faults: Faults) -> List[Tree]:
@@ -3882,9 +4132,12 @@ def shown_hits(variant: Tree, question: Tree) -> list:
     hits = question["hits_before_budget"] or []
     if variant["chunking"] is not None:
         return hits
-    found = {hit["passage"]: hit for hit in hits}
+    foreign = {"passage": "hors du corpus", "start": 0, "end": 0}
+    hits, context = ([part if part["passage"] else {**part, **foreign} for part in parts]
+                     for parts in (hits, question["context"]))
+    found = {hit["passage"]: hit for hit in hits if hit["document"]}
     sent = [{**found.get(part["passage"], part), "rank": part["rank"], "kept_words": part["words"]}
-            for part in question["context"]]
+            for part in context]
     names = {hit["passage"] for hit in sent}
     return sent + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in names]
 
@@ -4548,6 +4801,8 @@ def diagnose_file(options: dict) -> tuple:
     cutting_of = lru_cache(None if reused else 1)(lambda name: cut(case.documents, variants[name]))
     engines, files, warnings = read_engines(contexts, case, cutting_of) if contexts else ({}, [], [])
     check_names("--require", required, [*variants, *engines], "n'est ni une variante ni un moteur")
+    if "--export" in options:
+        warnings = [*warnings, *unfit_for_trec(case)]
     tick = count_questions(len(case.questions) * len(variants)).__next__
     report = diagnose(case, cutting_of, engines, study, tick)
     report["warnings"] = [*warn(case, report["variants"]), *warnings]
@@ -4599,7 +4854,7 @@ def unmet_requirements(report: Tree, required: Iterable[str]) -> Iterator[str]:
                      for key, problem in BREACHES.items()]
         told = [f"{counted(len(failing), noun)}{problem} ({some(question['id'] for question in failing)})"
                 for noun, problem, failing in failures if failing]
-        foreign = [question["id"] for question in missed if question.get("foreign_words")]
+        foreign = [question["id"] for question in missed if question["foreign_words"]]
         if foreign:
             told.append(f"preuve absente et texte étranger au corpus ({some(foreign)}) peuvent n'être qu'un, "
                         "si le moteur a récrit la preuve")
