@@ -1193,6 +1193,7 @@ class ForeignText(RecordsCase):
 
     def test_filters_neither_admit_nor_refuse_it(self):
         self.case["documents"][0]["pays"] = "FR"
+        self.case["documents"].append({"id": "b", "text": "Rien.", "pays": "BE"})
         self.case["filters"] = {"pays": "BE"}
         asked = self.sent(["autre chose", "Le siège est à Lyon."])
         self.assertEqual((asked["foreign_words"], asked["facts"][0]["loss"]["stage"]), (2, "filtered_out"))
