@@ -3429,8 +3429,8 @@ def contexts_out_of_bounds(case, variants):
 def contexts_of_quotes(case, variants):
     for variant in variants:
         if variant["chunking"] is None and variant["summary"]["evidence_iou"] == 1:
-            yield (f"moteur {shown(variant['id'])} : ses contextes sont les citations exigées elles-mêmes, "
-                   "sans un mot de plus ; ils ne disent rien d'une recherche.")
+            yield (f"moteur {shown(variant['id'])} : ses contextes sont les citations exigées elles-mêmes ; "
+                   "ils ne disent rien d'une recherche.")
 
 
 def questions_without_terms(case, variants):
@@ -5427,7 +5427,7 @@ def unmet_requirements(report: Tree, required: Iterable[str]) -> Iterator[str]:
                      for key, problem in BREACHES.items()]
         told = [f"{counted(len(failing), noun)}{problem} ({some(question['id'] for question in failing)})"
                 for noun, problem, failing in failures if failing]
-        foreign = [question["id"] for question in missed if question.get("foreign_words")]
+        foreign = [question["id"] for question in missed if question["foreign_words"]]
         if foreign:
             told.append(f"preuve absente et texte étranger au corpus ({some(foreign)}) peuvent n'être qu'un, "
                         "si le moteur a récrit la preuve")

@@ -6,7 +6,7 @@ import json
 import re
 import unittest
 
-from support import ROOT, TestCase, atelier, bare, make_case, question, run, variant
+from support import ROOT, TestCase, bare, make_case, question, run, variant
 
 # Eight words that the filter admits and four that it excludes, under a budget of six.
 CASE = {
@@ -109,11 +109,22 @@ class Flattery(Judged):
 
     def test_each_quote_alone(self):
         self.told({"q_preavis": [NOTICE], "q_duree": [TERM]}, 0, [],
-                  ["moteur « moteur » : ses contextes sont les citations exigées elles-mêmes, sans un mot de "
-                   "plus ; ils ne disent rien d'une recherche."], [], "moteur - - 2/2 2/2 8 0")
+                  ["moteur « moteur » : ses contextes sont les citations exigées elles-mêmes ; ils ne "
+                   "disent rien d'une recherche."], [], "moteur - - 2/2 2/2 8 0")
         summary = variant(self.saved, "moteur")["summary"]
         self.assertEqual((summary["evidence_precision"], summary["over_budget"], summary["excluded_words"]),
                          (1.0, 0, 0))
+
+    def test_references_beside_what_was_sent(self):
+        """A record of an evaluation library: the proofs are references, what was sent does not have them."""
+        wrong, right = "Durée : trois ans.", "Préavis : trois mois."
+        for sent, reference in (("retrieval_context", "context"), ("contexts", "ground_truths"),
+                                ("retrieved_contexts", "reference_contexts")):
+            with self.subTest(sent=sent):
+                self.told([{"question": "q_preavis", sent: [wrong], reference: [right]},
+                           {"question": "q_duree", sent: [right], reference: [wrong]}], 3, [], [],
+                          ["exigence non tenue : moteur : 2 contextes incomplets (q_preavis, q_duree)."],
+                          "moteur - - 0/2 0/2 8 0")
 
     def test_quotes_with_a_word_more_or_less_are_not_the_quotes(self):
         for records in ([{"document": "contrat", "start": 0, "end": 5}], [dict(NOTICE, end=3)], []):
@@ -282,15 +293,19 @@ class Requirements(Judged):
         self.assertEqual((code, [line for line in err if "exigence" in line]), (0, []))
 
     def test_a_missing_proof_and_foreign_text_may_be_one(self):
-        asked = [{"id": name, "all_required_covered": covered, "over_budget": 0, "excluded_words": 0,
-                  "foreign_words": words}
-                 for name, covered, words in (("a", False, 3), ("b", False, 0), ("c", True, 5))]
-        report = {"variants": [{"id": "moteur", "questions": asked}]}
-        self.assertEqual(list(atelier.unmet_requirements(report, ["moteur"])), [
-            "exigence non tenue : moteur : 2 contextes incomplets (a, b) ; preuve absente et texte étranger "
-            "au corpus (a) peuvent n'être qu'un, si le moteur a récrit la preuve.\n"])
-        report["variants"][0]["questions"] = asked[2:]
-        self.assertEqual(list(atelier.unmet_requirements(report, ["moteur"])), [])
+        case = dict(CASE, questions=CASE["questions"][:2] + [dict(CASE["questions"][0], id="q_bis")])
+        code, _, err = self.judge(case, {"q_preavis": ["Le préavis dure trois mois."], "q_duree": [],
+                                         "q_bis": [NOTICE, "Un résumé."]}, "--require", "moteur")
+        self.assertEqual((code, err[-1]), (
+            3, "exigence non tenue : moteur : 2 contextes incomplets (q_preavis, q_duree) ; preuve absente "
+               "et texte étranger au corpus (q_preavis) peuvent n'être qu'un, si le moteur a récrit la preuve."))
+        self.assertEqual(self.figures("foreign_words"), [5, 0, 2, 7])
+
+    def test_foreign_text_beside_whole_proofs_fails_nothing(self):
+        contexts = {"q_preavis": [NOTICE, "Un résumé."], "q_duree": [TERM]}
+        code, _, err = self.judge(CASE, contexts, "--require", "moteur")
+        self.assertEqual((code, [line for line in err if "exigence" in line]), (0, []))
+        self.assertEqual(self.figures("excluded_words"), [0, 0, 0, 0])
 
 
 if __name__ == "__main__":
