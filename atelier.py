@@ -2285,9 +2285,10 @@ def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
 
 # --- 14. Structures: contracts and Markdown to sections -------------------------------------------
 
-# A structure is a function of a text, and of what the case says of it, to (title, metadata, sections); AtelierError (sentences without file)
-# tells what is missing.  It reads lines that are not blank as (first character, None or, for a heading, its
-# (level, title), whether a piece of a section may begin there); the other lines of a heading are left out.
+# A structure is a function of a text, and of what the case says of it, to (title, metadata, sections);
+# AtelierError (sentences without file) tells what is missing.  It reads lines that are not blank as (first
+# character, None or, for a heading, its (level, title), whether a piece of a section may begin there); the
+# other lines of a heading are left out.
 
 DASHES = "‐‑‒–—―−-"
 DIVISIONS = {"annexe": 0, "législative": 0, "réglementaire": 0, "partie": 1, "livre": 2, "titre": 3,
@@ -2309,9 +2310,10 @@ HEADING = r"""(?ix) (?P<label> (?: article \s (?= annexe ) )?
     (?P<mark> \s?[.)/]?\s?[:{dashes}] | [.)/]? ) \s* (?P<rest> .* )""".format(
         " | ".join(DIVISIONS), dashes=DASHES)
 NUMBERED = re.compile(f"(?P<label>(?P<number>[0-9]{{1,9}}))\\s?(?:[.)]|\\.?\\s?[{DASHES}])\\s(?P<rest>.*)")
-ALMOST_HEADING = re.compile(r"(?:A(?:rticle|RTICLE|rt\.|RT\.|nnexe|NNEXE|venant|VENANT)|C(?:lause|LAUSE) \d).{,60}")
-CLAUSE = re.compile(r"(\d{1,9}(?:\.[1-9]\d?)+)[.)]?\s+(?!(?:euros?|heures?|jours?|semaines?|mois|ans?|fois|points?"
-                    r"|mètres?|[ckm]?m[²³]?|kg|ha|[ghlt])(?!['’\w])|[€%])")
+ALMOST_HEADING = re.compile("(?:A(?:rticle|RTICLE|rt[.]|RT[.]|nnexe|NNEXE|venant|VENANT)"
+                            "|C(?:lause|LAUSE) [0-9]).{,60}")
+CLAUSE = re.compile(r"(\d{1,9}(?:\.[1-9]\d?)+)[.)]?\s+(?!(?:euros?|heures?|jours?|semaines?|mois|ans?|fois"
+                    r"|points?|mètres?|[ckm]?m[²³]?|kg|ha|[ghlt])(?!['’\w])|[€%])")
 HANGING = frozenset(STOP_WORDS + ("sous", "selon", "suivant", "avec", "sans", "voir", "présent"))
 FINAL = tuple(".!?…:;»")  # a line that ends so ends a sentence, or announces what follows
 HEADER_KEYS = ("Référence", "Type", "Parties", "Date de signature")
@@ -2384,11 +2386,11 @@ def parse_header(lines: Sequence[str], first: int, last: int, known: Tree) -> di
 
 
 Line = record("Line", "start text gap", """
-    A line that is not blank: its first character, its text without blanks and marks around it, whether a blank
-    line stands before it.""")
+    A line that is not blank: its first character, its text without marks around it, whether a blank line
+    stands before it.""")
 Heading = record("Heading", "level title key label rest", """
-    A line that is a title; key: an article's (prefix of its code, figures, suffix), None for others; label: what
-    comes before its title, rest: what comes after its number.""")
+    A line that is a title; key: an article's (prefix of its code, figures, suffix), None for others; label:
+    its kind and number, rest: what comes after.""")
 
 
 def bare(line: str) -> str:
@@ -2417,7 +2419,7 @@ def is_dotted(text: str) -> bool:
 
 
 def find_headings(lines: Sequence[Line], doubts: List[tuple]) -> Dict[int, Heading]:
-    """The lines that are titles, by number: articles and divisions; `4. Contrôle` when no line says Article."""
+    """The lines that are titles, by number: articles, divisions; `4. Contrôle` when none says Article."""
     headings, last = {}, None
     for at, line in enumerate(lines):
         match, after, kind = re.match(HEADING, line.text), lines[at + 1:at + 2], ""
@@ -2453,7 +2455,7 @@ def is_short(text: str) -> bool:
 
 
 def is_title(match: Any, after: Sequence[Line] = ()) -> bool:
-    """Whether what follows a number is a title; without a dash or a colon, neither a verb nor a sentence is."""
+    """Whether what follows a number is a title; without dash or colon, neither verb nor sentence is."""
     mark, rest = match.group("mark").strip(), match.group("rest")
     if not rest or mark.strip(".)/") or re.fullmatch(r"\([^()]*\)\.?", rest):
         return True
@@ -2550,7 +2552,7 @@ def complete_titles(lines: Sequence[Line], headings: Dict[int, Heading]) -> Set[
 
 
 def read_clauses(lines: Sequence[Line], headings: Dict[int, Heading], doubts: List[tuple]) -> Iterator[tuple]:
-    """The lines of articles; a piece begins at a clause that bears its article's number, not under another."""
+    """The lines of articles; a piece begins at a clause of its article's number, not under another."""
     ends, own, clause = complete_titles(lines, headings), None, ""
     for at, line in enumerate(lines):
         heading, match = headings.get(at), CLAUSE.match(line.text)
@@ -3326,12 +3328,13 @@ def doubtful_headings(case, variants):
             title = "Article 4 – Prix" if contract else "# Prix"
             yield f"{name} : aucun titre reconnu ; un titre s'écrit « {title} »."
         lines, places = list(lines_of(document.text)) if contract else [], {}
-        for kind, start in read_articles(lines[find_header([line for _, line in lines])[2]:])[1] if lines else ():
+        first = find_header([line for _, line in lines])[2] if contract else 0
+        for kind, start in read_articles(lines[first:])[1]:
             places.setdefault(kind, []).append(bisect_left(lines, (start,)))
         for kind, numbers in places.items():
             what, mend = DOUBTS[kind]
-            first = some((f"ligne {number + 1}, {shown(lines[number][1])}" for number in numbers), 3)
-            yield f"{name} : {what} ({counted(len(numbers), 'fois')}) : {first} ; {mend}."
+            told = some((f"ligne {number + 1}, {shown(lines[number][1])}" for number in numbers), 3)
+            yield f"{name} : {what} ({counted(len(numbers), 'fois')}) : {told} ; {mend}."
 
 
 def doubtful_structures(case, variants):
@@ -3349,8 +3352,8 @@ def doubtful_structures(case, variants):
             titles = [title for title in titles if not title[0].isdigit()]
         if len(titles) > max(1, 2 * len(own)):
             yield (f"document {shown(document.id)} : {counted(len(own), 'titre')} par la structure "
-                   f"« {document.structure} », {len(titles)} par « {other} » ({some(map(shown, titles), 2)}) ; "
-                   "est-ce la bonne ?")
+                   f"« {document.structure} », {len(titles)} par « {other} » "
+                   f"({some(map(shown, titles), 2)}) ; est-ce la bonne ?")
 
 
 GLUED_HEADING = re.compile(r"(?m)^ {0,3}#{1,6}[^#\s].*")
