@@ -1981,7 +1981,7 @@ def join_sections(item: Found) -> Optional[tuple]:
 
 def read_facts(case: Found, documents: Documents) -> dict:
     """Facts by id; None stands for one whose quotes could not all be located."""
-    facts, texts = {}, FoldedTexts(documents)
+    facts = {}
     for item in case.get("facts", ()):
         several = "any_of" in item.given
         if several and {"document", "quote", "start", "start_char"} & item.given:
@@ -1989,23 +1989,23 @@ def read_facts(case: Found, documents: Documents) -> dict:
         for name in () if several else ("document", "quote"):
             if name not in item.given:
                 item.tell(None, f"la clé {shown(name)} manque ; ajoutez-la.")
-        quotes = [read_quote(part, texts) for part in (item.get("any_of", ()) if several else [item])]
+        quotes = [read_quote(part, documents) for part in (item.get("any_of", ()) if several else [item])]
         if "id" in item:
             located = quotes and all(quotes) and item["id"] not in facts
             facts[item["id"]] = Fact(item["id"], tuple(quotes), several) if located else None
     return facts
 
 
-def read_quote(item: Found, texts: FoldedTexts) -> Optional[Quote]:
+def read_quote(item: Found, documents: Documents) -> Optional[Quote]:
     """A quote with its one place in its document; None, and a fault, when it has none."""
-    name, quote, documents = item.get("document"), item.get("quote"), texts.documents
+    name, quote = item.get("document"), item.get("quote")
     if name is not None and documents and name not in documents:
         item.tell("document", f"document {shown(name)} inconnu.", name, documents)
     elif {"start", "start_char"} <= item.keys():
         item.tell(None, "« start » compte des mots, « start_char » des caractères ; gardez l'un des deux.")
     elif quote and documents.get(name) and {"start", "start_char"} & item.given <= item.keys():
         try:
-            place = choose_place(quote, item.get("start"), name, texts, item.get("start_char"))
+            place = choose_place(quote, name, documents, item.get("start"), item.get("start_char"))
             return Quote(quote, Span(name, *place))
         except AtelierError as error:
             item.tell("quote", f"{shown(quote)} {error}")
@@ -2048,8 +2048,8 @@ NUMBER_GOES_ON = r"""    # around a limit that cuts a number in two
 
 
 Folded = record("Folded", "text starts paragraphs", """
-    A text as quotes are sought in it, composed, with one space between words, and the characters where its
-    words begin, its paragraphs.""")
+    A text as quotes are sought in it, composed, with one space between words; the characters where its words
+    begin (and where one more would); those where its paragraphs do.""")
 
 
 def compose(text: str) -> str:
@@ -2062,38 +2062,24 @@ def fold_text(text: str) -> str:
     return " ".join(compose(text).split())
 
 
+@lru_cache(maxsize=None)  # made once for the facts and the engines of a run
 def fold(text: str) -> Folded:
-    """A text composed, with one space between its words, and where each begins."""
+    """A document's text as quotes are sought in it."""
     words, firsts = [], []
     for paragraph in PARAGRAPH_BREAK.split(compose(text)):
         firsts.append(len(words))
         words += paragraph.split()
-    starts = array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]]))
-    return Folded(" ".join(words), starts, frozenset(starts[first] for first in firsts if first < len(words)))
+    starts = array("I", accumulate((len(word) + 1 for word in words), initial=0))
+    return Folded(" ".join(words), starts, {starts[first] for first in firsts})
 
 
-fold_document = lru_cache(maxsize=64)(fold)  # made once for the facts and the engines of a run
-
-
-class FoldedTexts(dict):
-    """The folded text of each document, made when it is first asked for."""
-
-    def __init__(self, documents: Mapping[str, Optional[Document]]):
-        super().__init__()
-        self.documents = documents
-
-    def __missing__(self, name: str) -> Folded:
-        self[name] = fold_document(self.documents[name].text)
-        return self[name]
-
-
-def characters_of(folded: Folded, document: Document, start: int, end: int) -> Tuple[int, int]:
+def characters_of(document: Document, start: int, end: int) -> Tuple[int, int]:
     """The (start, end) characters of a document where its folded text has characters start to end - 1."""
-    limits = []
+    limits, starts = [], fold(document.text).starts
     for at, inside in ((start, start), (end, end - 1)):
-        word = bisect_right(folded.starts, inside) - 1
+        word = bisect_right(starts, inside) - 1
         written = document.text[document.starts[word]:document.ends[word]]
-        limits.append(document.starts[word] + uncomposed(written, at - folded.starts[word]))
+        limits.append(document.starts[word] + uncomposed(written, at - starts[word]))
     return limits[0], limits[1]
 
 
@@ -2106,13 +2092,15 @@ def uncomposed(word: str, length: int) -> int:
     return low
 
 
-def folded_character(folded: Folded, document: Document, at: int) -> int:
+def folded_character(document: Document, at: int) -> int:
     """Where the folded text of a document has its character at, or the next one when that is a blank."""
-    word = bisect_right(document.ends, at)
-    if word == len(document.ends):
-        return len(folded.text)
-    first = document.starts[word]
-    return folded.starts[word] + len(compose(document.text[first:max(first, at)]))
+    word, starts = bisect_right(document.ends, at), fold(document.text).starts
+    begun = document.text[document.starts[word]:at] if word < len(document.ends) else ""
+    return starts[word] + len(compose(begun))
+
+
+def without_accents(text: str) -> str:
+    return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text))
 
 
 def is_mark(character: str) -> bool:
@@ -2125,18 +2113,13 @@ def cuts_a_word(folded: Folded, at: int) -> bool:
     text = folded.text
     if not 0 < at < len(text):
         return False
-    if is_mark(text[at]):
-        return True
-    base = at - 1
-    while base and is_mark(text[base]):
-        base -= 1
-    if text[base].isalnum() and text[at].isalnum():
-        return True
-    return bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)) and not {at, at + 1} & folded.paragraphs
+    before = [character for character in text[max(0, at - 9):at] if not is_mark(character)][-1:]
+    return (is_mark(text[at]) or "".join(before + [text[at]]).isalnum() or not {at, at + 1} & folded.paragraphs
+            and bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)))
 
 
 def find_whole(quote: str, folded: Folded, low: int = 0, high: Optional[int] = None) -> Iterator[tuple]:
-    """The (start, end) characters of each whole occurrence of a quote that starts at low to high - 1."""
+    """The (start, end) of each whole occurrence of a quote that starts at characters low to high - 1."""
     needle = fold_text(quote)
     limit = len(folded.text) if high is None else high + len(needle) - 1
     at = folded.text.find(needle, low, limit)
@@ -2151,51 +2134,49 @@ def touched_words(folded: Folded, start: int, end: int) -> Tuple[int, int]:
     return bisect_right(folded.starts, start) - 1, bisect_left(folded.starts, end)
 
 
-def occurrences(quote: str, folded: Folded) -> Iterator[Tuple[int, int]]:
+def occurrences(quote: str, folded: Folded, *limits: int) -> Iterator[Tuple[int, int]]:
     """The (start, end) words that each whole occurrence of a quote touches; those inside one word are one."""
-    places = (touched_words(folded, *characters) for characters in find_whole(quote, folded))
+    places = (touched_words(folded, *characters) for characters in find_whole(quote, folded, *limits))
     return (place for place, _ in groupby(places))
 
 
-def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts,
-                 start_char: Optional[int] = None) -> Tuple[int, int]:
+def choose_place(quote: str, name: str, documents: Documents, start: Optional[int],
+                 start_char: Optional[int]) -> Tuple[int, int]:
     """The (start, end) words of a quote in a document: its one occurrence, or the one that is told.
 
     start is the position of its first word, start_char that of its first character in the document's text.
     Raises AtelierError, which tells why it has no place, or which it may have.
     """
-    here, document, limits = texts[name], texts.documents[name], ()
+    document, limits = documents[name], ()
+    folded = fold(document.text)
     if start_char is not None:
-        limits = [at + folded_character(here, document, start_char) for at in (0, 1)]
+        limits = [at + folded_character(document, start_char) for at in (0, 1)]
     elif start is not None:
-        limits = [*here.starts[start:start + 2], len(here.text), len(here.text)][:2]
-    chosen = next(find_whole(quote, here, *limits), None) if limits else None
-    if chosen:
-        return touched_words(here, *chosen)
-    places = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
-    if not places:
-        raise AtelierError(explain_elsewhere(quote, name, texts))
-    words = some((str(first) for first, _ in places), LISTED_PLACES)
-    if start_char is not None:
-        characters = (str(characters_of(here, document, *found)[0]) for found in find_whole(quote, here))
-        raise AtelierError(f"ne commence pas au caractère {start_char} de {shown(name)} ; "
-                           f"« start_char » peut valoir : {some(characters, LISTED_PLACES)}.")
-    if start is not None:
-        raise AtelierError(f"ne commence pas au mot {start} de {shown(name)} ; "
-                           f"« start » peut valoir : {words}.")
-    if len(places) > 1:
+        limits = [*folded.starts[start:start + 2], len(folded.text), len(folded.text)][:2]
+    places = list(islice(occurrences(quote, folded, *limits), 1 if limits else LISTED_PLACES + 1))
+    if len(places) == 1:
+        return places[0]
+    words = some((str(first) for first, _ in places or occurrences(quote, folded)), LISTED_PLACES)
+    if not words:
+        raise AtelierError(explain_elsewhere(quote, name, documents))
+    if places:
         raise AtelierError(f"figure plusieurs fois dans {shown(name)}, aux mots {words} ; précisez laquelle, "
                            f"par exemple \"start\": {places[0][0]}.")
-    return places[0]
+    given, possible = f"mot {start} de {shown(name)} ; « start »", words
+    if start_char is not None:
+        given = f"caractère {start_char} de {shown(name)} ; « start_char »"
+        possible = some((str(characters_of(document, *found)[0]) for found in find_whole(quote, folded)),
+                        LISTED_PLACES)
+    raise AtelierError(f"ne commence pas au {given} peut valoir : {possible}.")
 
 
-def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
+def explain_elsewhere(quote: str, name: str, documents: Documents) -> str:
     """Where a quote is that its own document lacks: in others, or nearly in it."""
-    others = some((shown(other) for other, document in texts.documents.items()
-                   if document and any(occurrences(quote, texts[other]))), LISTED_PLACES)
+    others = some((shown(other) for other, document in documents.items()
+                   if document and any(occurrences(quote, fold(document.text)))), LISTED_PLACES)
     if others:
         return f"n'est pas dans {shown(name)}, mais dans {others} ; corrigez « document »."
-    return f"n'est pas dans {shown(name)}. {explain_absence(quote, texts[name])}"
+    return f"n'est pas dans {shown(name)}. {explain_absence(quote, fold(documents[name].text))}"
 
 
 # --- 14. Structures: contracts and Markdown to sections -------------------------------------------
@@ -2364,10 +2345,9 @@ ERASERS = (
     ("ligature ou variante de caractère", lambda text: unicodedata.normalize("NFKC", text).replace(
         "œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
     ("majuscules", str.casefold),
-    ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
+    ("accents", without_accents),
     ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
 )
-WORDS = re.compile(rf"((?:[^\W_]|{UNSEEN}|(?<=\d)[.,'-](?=\d))+)")  # a word or a number, no sign around it
 SHOWN_BEFORE = 40     # characters of a long text before what a message points at
 COMPARED_WORDS = 200  # of a long absent quote, around its first fault
 VOTES = 2_000         # places of an absent quote's rarer words that are looked at
@@ -2400,22 +2380,18 @@ def erase(text: str, without: Sequence[str] = ()) -> str:
     return text
 
 
-Indexed = record("Indexed", "pieces starts keys places joined joints", """
-    A folded text in pieces, signs, word, signs, …, word, signs, and the characters where they start; keys,
-    the words erased, {key: its places among them}, the keys joined, and the characters where they start.""")
+Indexed = record("Indexed", "words keys places joined joints", """
+    The words of a folded text; keys, the same erased, empty for signs; {key: its places}; the keys joined,
+    and where they start in that.""")
 
 
 def index_words(text: str) -> Indexed:
     """A folded text, indexed for what is sought and compared in it."""
-    pieces = WORDS.split(text)
-    words, places = pieces[1::2], {}
-    known = list(dict.fromkeys(words))
-    erased = dict(zip(known, erase("\0".join(known)).split("\0")))
-    keys = [erased[word] or word for word in words]
+    words, places = text.split(" "), {}
+    keys = erase("\0".join(words)).split("\0")
     for place, key in enumerate(keys):
         places.setdefault(key, array("I")).append(place)
-    starts, joints = (array("I", accumulate(map(len, parts), initial=0)) for parts in (pieces, keys))
-    return Indexed(pieces, starts, keys, places, "".join(keys), joints)
+    return Indexed(words, keys, places, "".join(keys), array("I", accumulate(map(len, keys), initial=0)))
 
 
 index_document = lru_cache(maxsize=64)(index_words)  # once for all the quotes that it lacks
@@ -2434,37 +2410,28 @@ def explain_absence(quote: str, folded: Folded) -> str:
     if not sought or len(parts) > 1 and all(part in folded.text for part in set(parts)):
         return ("Ses morceaux y sont, séparés : une citation est d'un seul tenant ; "
                 "faites un fait de chaque morceau.")
-    return explain_nearest(index_words(sought), index_document(folded.text), folded)
+    return explain_nearest(index_words(sought), index_document(folded.text))
 
 
 def explain_part(folded: Folded, start: int, end: int) -> str:
-    """Which words or number of a text hold characters start to end - 1, and more."""
+    """Which words hold characters start to end - 1 of a text, with those around: a number may go on there."""
     first, last = touched_words(folded, start, end)
-    while cuts_a_word(folded, folded.starts[first]):
-        first -= 1
-    while last < len(folded.starts) and cuts_a_word(folded, folded.starts[last]):
-        last += 1
+    first, last = folded.starts[max(0, first - 1)], folded.starts[last:last + 2][-1]
     cut = start if cuts_a_word(folded, start) else end
     return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
-        shown_words(folded, first, last, cut))
+        shown_around(folded.text[first:last].strip(), cut - first))
 
 
-def shown_words(folded: Folded, first: int, last: int, at: int) -> str:
-    """Words first to last - 1 of a folded text, clipped when long to what stands around its character at."""
-    start, end = folded.starts[first], folded.starts[last] if last < len(folded.starts) else None
-    return shown_around(folded.text[start:end].strip(), at - start)
-
-
-def explain_nearest(sought: Indexed, text: Indexed, folded: Folded) -> str:
+def explain_nearest(sought: Indexed, text: Indexed) -> str:
     """Which words of a text stand for those that are sought, and what differs."""
     start, end = find_nearest(sought, text)
     if start == end:
         return "Aucun de ses mots n'y figure : est-ce le bon document ?"
-    first, last = touched_words(folded, text.starts[2 * start + 1], text.starts[2 * end])
-    differences = compare(text, start, end, sought)
-    nearest = shown_words(folded, first, last, differences[0][0])
+    words = text.words[start:end]
+    differences = compare(words, sought.words)
+    nearest = shown_around(" ".join(words), differences[0][0])
     told = some((tell_difference(*texts) for _, *texts in differences), 3)
-    return f"Texte le plus proche (mot {first}) : {nearest} ; ce qui diffère : {told}. Recopiez le texte."
+    return f"Texte le plus proche (mot {start}) : {nearest} ; ce qui diffère : {told}. Recopiez le texte."
 
 
 def find_nearest(sought: Indexed, text: Indexed) -> Tuple[int, int]:
@@ -2475,12 +2442,14 @@ def find_nearest(sought: Indexed, text: Indexed) -> Tuple[int, int]:
     from difflib import SequenceMatcher
     at = text.joined.find(sought.joined)
     end = at + len(sought.joined)
-    first, last = bisect_left(text.joints, at), bisect_left(text.joints, end)
+    first = bisect_right(text.joints, at) - 1 if sought.keys[0] else bisect_left(text.joints, at)
+    last = bisect_left(text.joints, end) if sought.keys[-1] else bisect_right(text.joints, end) - 1
     if at >= 0 and text.joints[first] == at and text.joints[last] == end:
         return first, last
-    likely, count = vote(sought.keys, text), len(sought.keys)
-    if likely is None:
+    votes, count = vote(sought.keys, text), len(sought.keys)
+    if not votes:
         return 0, 0
+    likely = max(votes, key=lambda start: sum(votes[start + shift] for shift in range(-3, 4)))
     start = max(0, likely - 2)
     window = text.keys[start:likely + count * 5 // 4 + 3]  # room for words added or left out
     *blocks, _ = SequenceMatcher(None, window, sought.keys, autojunk=False).get_matching_blocks()
@@ -2488,41 +2457,32 @@ def find_nearest(sought: Indexed, text: Indexed) -> Tuple[int, int]:
     return max(0, first), min(len(text.keys), last + count)
 
 
-def vote(keys: Sequence[str], text: Indexed) -> Optional[int]:
-    """Where a text would begin for most of the rarer keys to be nearly in place; None when it has none."""
+def vote(keys: Sequence[str], text: Indexed) -> Counter:
+    """{where a text would begin for some of the rarer keys to be in place: the more and rarer they are}."""
     votes, looked = Counter(), 0
     for times, offset in sorted((len(text.places[key]), offset) for offset, key in enumerate(keys)
-                                if key in text.places):
+                                if key and key in text.places):
         looked += times
         if votes and looked > VOTES:
             break
         for place in text.places[keys[offset]][:VOTES]:
             votes[place - offset] += (len(text.keys) // times).bit_length()
-    likely = [start for start, _ in votes.most_common(50)]
-    return max(likely, default=None, key=lambda start: sum(votes[start + shift] for shift in range(-3, 4)))
+    return votes
 
 
-def compare(text: Indexed, start: int, end: int, sought: Indexed) -> List[Tuple[int, str, str]]:
-    """Each (character, written, quoted) where words start to end - 1 of a text are not those sought."""
+def compare(words: Sequence[str], sought: Sequence[str]) -> List[Tuple[int, str, str]]:
+    """Each (character, written, quoted) where words of a text are not those sought, but for signs around."""
     from difflib import SequenceMatcher
-    pieces, signs = text.pieces[2 * start:2 * end + 1], sought.pieces
-    pieces[0] = pieces[0][max(0, len(pieces[0]) - len(signs[0])):]  # as many signs around as in the quote
-    pieces[-1] = pieces[-1][:len(signs[-1])]
-    written, quoted, differences = with_signs(pieces), with_signs(sought.pieces), []
-    for kind, a, b, c, d in SequenceMatcher(None, written, quoted, autojunk=False).get_opcodes():
-        if {"".join(written[a:b])[-1:], "".join(quoted[c:d])[-1:]} - {"", " "}:  # one word with the next
-            b, d = b + 1, d + 1
-        there, here = "".join(written[a:b]), "".join(quoted[c:d])
-        at = text.starts[2 * (start + a) + 1] + len(os.path.commonprefix([there, here]))
-        if kind != "equal":
-            differences.append((at, there.strip(), here.strip()))
+    written, differences = list(words), []
+    if sought[0][0].isalnum():
+        written[0] = re.sub(r"^\W+", "", written[0])
+    if sought[-1][-1].isalnum():
+        written[-1] = re.sub(r"\W+$", "", written[-1])
+    for kind, a, b, c, d in SequenceMatcher(None, written, sought, autojunk=False).get_opcodes():
+        if kind != "equal" and (c < d or 0 < a and b < len(written)):
+            at = len(" ".join([*words[:a], ""]))
+            differences.append((at, " ".join(written[a:b]), " ".join(sought[c:d])))
     return differences
-
-
-def with_signs(pieces: Sequence[str]) -> List[str]:
-    """Each word of such pieces with the signs that follow it; the first, with those before it too."""
-    words = ["".join(pieces[at:at + 2]) for at in range(1, len(pieces), 2)]
-    return [pieces[0] + words[0], *words[1:]]
 
 
 def tell_difference(written: str, quoted: str) -> str:
@@ -2616,8 +2576,9 @@ def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> 
     found = []
     for span in union(spans):
         if span.document != quote.span.document and span.start < span.end:
-            text = text_of(documents, passage_of(documents, span))
-            found += [span.document] if any(occurrences(quote.text, fold(text))) else []
+            folded = fold(documents[span.document].text)
+            places = occurrences(quote.text, folded, folded.starts[span.start], folded.starts[span.end])
+            found += [span.document] if any(end <= span.end for _, end in places) else []
     return list(dict.fromkeys(found))
 
 
@@ -3104,7 +3065,7 @@ class Corpus:
     """
 
     def __init__(self, case: Case, cutting_of: Callable[[str], Cutting]):
-        self.case, self.cutting_of, self.texts = case, cutting_of, FoldedTexts(case.documents)
+        self.case, self.cutting_of = case, cutting_of
         self.questions = {question.id: question for question in case.questions}
         self.asked = by_name((question.text, question.id) for question in case.questions)
         self.files = by_name((document.file, document.id) for document in case.documents.values()
@@ -3226,7 +3187,7 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> tupl
     """The one place of a text: (document, start, end); white space is folded, its edges may cut a word."""
     needle, places = fold_text(text), []
     for home in [document] if document else corpus.case.documents.values():
-        folded = corpus.texts[home.id].text
+        folded = fold(home.text).text
         places += [(home, at) for at in {folded.find(needle), folded.rfind(needle)} if at >= 0]
     where = f"dans {shown(document.id)}" if document else "dans le corpus"
     if len(places) > 1:
@@ -3234,10 +3195,10 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> tupl
     if not places:
         mend = "Les mots ajoutés devant vont dans « heading »."
         if document:
-            mend = corpus.explain(explain_absence, needle, corpus.texts[document.id])
+            mend = corpus.explain(explain_absence, needle, fold(document.text))
         raise AtelierError(f"le texte {shown(text)} n'est pas {where}. {mend}")
     home, first = places[0]
-    return (home, *characters_of(corpus.texts[home.id], home, first, first + len(needle)))
+    return (home, *characters_of(home, first, first + len(needle)))
 
 
 def read_contexts(lines: Iterable[bytes], name: str, corpus: Corpus, taken: Iterable[str]) -> dict:
