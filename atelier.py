@@ -1262,16 +1262,11 @@ def median(ordered: Sequence[int]) -> Any:
 
 INVISIBLE = {  # the French names of some of what no screen shows
     "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle",
-    "\u200c": "antiliant sans chasse", "\u200d": "liant sans chasse",
-    "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
-    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets", "\u061c": "marque de lettre arabe",
-    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
-    "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
-    "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
-    "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
+    "\u200c": "antiliant sans chasse", "\u200d": "liant sans chasse", "\u2060": "gluon de mots",
+    "\ufeff": "indicateur d'ordre des octets",
+    **dict.fromkeys("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069",
+                    "marque de sens d'écriture"),
 }
-
-
 APOSTROPHES = "'’ʼ"
 # A letter or a digit: Python's, but the few that FTS5 takes for signs; or a mark that FTS5 keeps in a word.
 LETTER = ("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]|"
@@ -1350,31 +1345,27 @@ def read_varint(data: bytes) -> int:
     return value
 
 
-FOLDS: Dict[str, Tuple[str, ...]] = {}  # of the terms met so far: FTS5 folds a term alike each time
+FOLDS = {}  # {term: its tokens} of those met so far
 
 
 def fold_terms(terms: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
-    """Each term with the tokens that FTS5 makes of it: `Hôtel` gives ("hotel",)."""
+    """Each term with the tokens that FTS5 makes of it when given it alone: `Hôtel` gives ("hotel",)."""
     new = [term for term in dict.fromkeys(terms) if term not in FOLDS]
     if new:
-        FOLDS.update(run_sql(lambda: ask_folds(new)))
+        FOLDS.update(dict.fromkeys(new, ()))
+        run_sql(lambda: ask_folds(new))
     return FOLDS
 
 
-def ask_folds(terms: Sequence[str]) -> Dict[str, Tuple[str, ...]]:
-    """What FTS5 indexes when it is given each term alone."""
-    folds: Dict[str, Tuple[str, ...]] = dict.fromkeys(terms, ())
+def ask_folds(terms: Sequence[str]) -> None:
     database = open_database()
-    try:
-        database.execute(f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{TOKENIZER}')")
-        database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
-        database.execute("BEGIN")
-        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(terms))
-        for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
-            folds[terms[number]] += (token,)
-    finally:
-        database.close()
-    return folds
+    database.execute(f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{TOKENIZER}')")
+    database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
+    database.execute("BEGIN")
+    database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(terms))
+    for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
+        FOLDS[terms[number]] += (token,)
+    database.close()
 
 
 ROUNDING = 1 - 1e-9  # parts added up in two orders agree far better than that
@@ -2548,7 +2539,7 @@ def os_problem(error: OSError) -> str:
 # --- 16. Why, and how much: where a lost proof stands, what would be enough -----------------------
 
 SHARED_LETTERS = 4  # the least that two near forms begin with
-LETTER_RUN = re.compile(r"[^\W_]+")
+LETTER_RUN = re.compile("(?:[^\\W_]|[\u0300-\u036f])+")
 
 
 def study(case: Case, outcome: Outcome) -> Outcome:
@@ -2609,10 +2600,10 @@ def describe_match(sent: Sent, name: str, text: str) -> Tree:
             "terms": describe_terms(held), "lacking": lacking, "near": near_forms(lacking, text)}
 
 
-@lru_cache(1 << 10)
-def fold_case(text: str) -> str:
-    """A text without its case and its accents."""
-    return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text.casefold()))
+@lru_cache(1 << 12)
+def fold_case(word: str) -> str:
+    """A word without its case and its accents."""
+    return without_accents(word.casefold())
 
 
 def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
@@ -2621,22 +2612,17 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
     Folded, they share their first letters: four at least, and six tenths of the longer, as `prescrit` and
     `prescrivent` do.
     """
-    text, near = unicodedata.normalize("NFC", text), []
-    folded_text = fold_case(text)
+    words, near = {}, []  # {the first letters: words}
+    for word in LETTER_RUN.findall(unicodedata.normalize("NFC", text)):
+        words.setdefault(fold_case(word)[:SHARED_LETTERS], []).append(word)
+
     for term in lacking:
-        folded = fold_case(term)
-        best, share = "", 0.6
-        at = folded_text.find(folded[:SHARED_LETTERS]) if len(folded) >= SHARED_LETTERS else -1
-        while at >= 0:
-            word = LETTER_RUN.match(folded_text, at).group()
-            shared = len(os.path.commonprefix([folded, word])) / max(len(folded), len(word))
-            if shared >= share and not (at and folded_text[at - 1].isalnum()):
-                if shared > share or not best:
-                    best, share, place = word, shared, at
-            at = folded_text.find(folded[:SHARED_LETTERS], at + len(word))
-        if best:  # as it is written: about there, since folding may lengthen a text, as ß does
-            runs = LETTER_RUN.findall(text, max(0, place - 99), place + 99)
-            near.append([term, next((run for run in runs if fold_case(run) == best), best)])
+        def share(word):
+            pair = fold_case(term), fold_case(word)
+            return len(os.path.commonprefix(pair)) / max(map(len, pair))
+        best = max(words.get(fold_case(term)[:SHARED_LETTERS], ()), key=share, default="")
+        if len(best) >= SHARED_LETTERS and share(best) >= 0.6:
+            near.append([term, best])
     return near
 
 
@@ -4331,27 +4317,16 @@ def members(value: Any) -> List[tuple]:
     return []
 
 
-def unfold(value: Any, indent: str, levels: int = 99) -> str:
-    """JSON with a line for each item, to so many levels; what holds plain values stays on one."""
+def render_json(value: Any, indent: str = "\n", levels: int = 99) -> Iterator[str]:
+    """The JSON text of a report, piece by piece: a line for each item, to so many levels; the rest on one."""
     pairs = members(value) if levels else []
     if not pairs:
-        return encode(value)
-    opening, closing = "{}" if isinstance(value, dict) else "[]"
-    lines = [("" if key is None else encode(key) + ": ")
-             + unfold(item, indent + "  ", UNFOLDED.get(key, levels - 1)) for key, item in pairs]
-    return opening + indent + "  " + ("," + indent + "  ").join(lines) + indent + closing
-
-
-def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
-    """The JSON text of a report, in pieces no larger than a question."""
-    pairs = members(value) if len(indent) < 8 else []
-    if not pairs:
-        yield unfold(value, indent)
+        yield encode(value)
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     for key, item in pairs:
         yield opening + indent + "  " + ("" if key is None else encode(key) + ": ")
-        yield from render_json(item, indent + "  ")
+        yield from render_json(item, indent + "  ", UNFOLDED.get(key, levels - 1))
         opening = ","
     yield indent + closing
 
