@@ -2539,7 +2539,7 @@ def os_problem(error: OSError) -> str:
 # --- 16. Why, and how much: where a lost proof stands, what would be enough -----------------------
 
 SHARED_LETTERS = 4  # the least that two near forms begin with
-LETTER_RUN = re.compile("(?:[^\\W_]|[\u0300-\u036f])+")
+LETTER_RUN = re.compile(r"[^\W_]+")
 
 
 def study(case: Case, outcome: Outcome) -> Outcome:
@@ -2600,10 +2600,10 @@ def describe_match(sent: Sent, name: str, text: str) -> Tree:
             "terms": describe_terms(held), "lacking": lacking, "near": near_forms(lacking, text)}
 
 
-@lru_cache(1 << 12)
-def fold_case(word: str) -> str:
-    """A word without its case and its accents."""
-    return without_accents(word.casefold())
+@lru_cache(1 << 10)
+def fold_case(text: str) -> str:
+    """A text without its case and its accents."""
+    return without_accents(text.casefold())
 
 
 def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
@@ -2612,18 +2612,24 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
     Folded, they share their first letters: four at least, and six tenths of the longer, as `prescrit` and
     `prescrivent` do.
     """
-    words, near = {}, []  # {the first letters: words}
-    for word in LETTER_RUN.findall(unicodedata.normalize("NFC", text)):
-        words.setdefault(fold_case(word)[:SHARED_LETTERS], []).append(word)
-
+    text, near = unicodedata.normalize("NFC", text), []
     for term in lacking:
-        def share(word):
-            pair = fold_case(term), fold_case(word)
-            return len(os.path.commonprefix(pair)) / max(map(len, pair))
-        best = max(words.get(fold_case(term)[:SHARED_LETTERS], ()), key=share, default="")
-        if len(best) >= SHARED_LETTERS and share(best) >= 0.6:
-            near.append([term, best])
+        share, at, best = max(likenesses(fold_case(term), fold_case(text)), default=(0, 0, ""))
+        if share >= 0.6:  # as it is written: about there, since folding may lengthen a text, as ß does
+            runs = LETTER_RUN.findall(text, max(0, -at - 99), 99 - at)
+            near.append([term, next((run for run in runs if fold_case(run) == best), best)])
     return near
+
+
+def likenesses(term: str, text: str) -> Iterator[Tuple[float, int, str]]:
+    """(share of letters in common, -place, word) of each word of a folded text with a term's first ones."""
+    first = term[:SHARED_LETTERS]
+    at = text.find(first) if len(term) >= SHARED_LETTERS else -1
+    while at >= 0:
+        word = LETTER_RUN.match(text, at).group()
+        if not (at and text[at - 1].isalnum()):
+            yield len(os.path.commonprefix([term, word])) / max(len(term), len(word)), -at, word
+        at = text.find(first, at + len(word))
 
 
 def find_needed(sent: Sent, facts: Sequence[Fact]) -> Tree:
