@@ -2575,18 +2575,16 @@ def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> 
 
 def find_places(case: Case, sent: Sent, loss: Tree) -> List[Tree]:
     """The passages that a loss names, each once: their ranks, the question's terms they have and lack."""
-    names = [loss["passage"]] if "passage" in loss else []
-    names += [piece["passage"] for piece in loss.get("pieces", ())]
     ranks = {piece["passage"]: piece.get("rank") for piece in [loss, *loss.get("pieces", ())]
              if "passage" in piece}
     places = []
-    for name in dict.fromkeys(names):
+    for name, rank in ranks.items():
         passage = sent.cutting.by_id[name] if sent.cutting else next(
             hit.passage for hit in sent.hits if hit.passage.id == name)
         text = text_of(case.documents, passage)
-        places.append({"passage": name, **passage.span._asdict(), "words": passage.words,
-                       "rank": ranks.get(name), **(describe_match(sent, name, text) if sent.index else
-                          {"score": None, "terms": None, "lacking": None, "near": None}), "text": text})
+        places.append({"passage": name, **passage.span._asdict(), "words": passage.words, "rank": rank,
+                       **(describe_match(sent, name, text) if sent.index else
+                          dict.fromkeys(("score", "terms", "lacking", "near"))), "text": text})
     return places
 
 
@@ -2634,11 +2632,13 @@ def likenesses(term: str, text: str) -> Iterator[Tuple[float, int, str]]:
 
 def find_needed(sent: Sent, facts: Sequence[Fact]) -> Tree:
     """The smallest budget that completes a question; of a variant, its smallest depth, then budget, too."""
-    needed = {"budget_words": budget_for(facts, [hit.passage for hit in sent.hits or ()])}
-    if sent.cutting:
-        find = find_deeper_by_document if sent.question.per_document else find_deeper
-        needed["deeper"] = find(sent, facts)
-    return needed
+    budget = budget_for(facts, [hit.passage for hit in sent.hits or ()])
+    if not sent.cutting:
+        return {"budget_words": budget}
+    ranks = {hit.passage.id: hit.rank for hit in sent.hits}
+    return {"budget_words": budget, "deeper": (
+        find_deeper_by_document(sent, facts) if sent.question.per_document else
+        find_deeper(sent, facts, ranks.get if budget else lambda name: rank_of(sent, name)))}
 
 
 def budget_for(facts: Iterable[Fact], passages: Sequence[Passage]) -> Optional[int]:
@@ -2650,62 +2650,51 @@ def budget_for(facts: Iterable[Fact], passages: Sequence[Passage]) -> Optional[i
     return None if None in needs else max(needs)
 
 
-def find_deeper(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
+def find_deeper(sent: Sent, facts: Sequence[Fact], rank: Callable) -> Optional[Tree]:
     """The smallest top_k at which a question is complete, then the smallest budget; None when none is enough.
 
     What needs the whole depth ends in its last passage, beyond the end of all that needs less.
     """
-    ranks = {hit.passage.id: hit.rank for hit in sent.hits}
-    ends = find_ends(sent, facts, ranks.get, lambda name: rank_of(sent, name))
-    if not ends:
+    end = find_end(sent, facts, rank)
+    if not end:
         return None
-    depth, inside, last = max(ends)
-    before = [hit.passage.id for hit in sent.hits[:depth - 1]]
-    if depth > len(sent.hits):
-        before = sent.index.before([term for term, _ in sent.terms], last, sent.admitted)
+    depth, inside, last = end
+    before = sent.index.before([term for term, _ in sent.terms], last, sent.admitted)
     return {"top_k": depth, "budget_words": inside + sum(sent.cutting.by_id[name].words for name in before)}
 
 
 def find_deeper_by_document(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
     """The same in passages of each document."""
     found = sent.index.best([term for term, _ in sent.terms], None, sent.admitted)
-    ranks: Dict[str, int] = {}
-    counts: Counter = Counter()
+    ranks, counts = {}, Counter()
     for name, _ in found:
         document = sent.cutting.by_id[name].span.document
         counts[document] += 1
         ranks[name] = counts[document]
-    ends = find_ends(sent, facts, ranks.get)
-    if not ends:
+    end = find_end(sent, facts, ranks.get)
+    if not end:
         return None
-    depth, _, _ = max(ends)
-    hits = [sent.cutting.by_id[name] for name, _ in best_of_each(found, sent.cutting, depth)]
-    return {"per_document": depth, "budget_words": budget_for(facts, hits)}
+    hits = [sent.cutting.by_id[name] for name, _ in best_of_each(found, sent.cutting, end[0])]
+    return {"per_document": end[0], "budget_words": budget_for(facts, hits)}
 
 
-def find_ends(sent: Sent, facts: Iterable[Fact],
-              *ranks: Callable[[str], Optional[int]]) -> Optional[List[Tuple[int, int, str]]]:
-    """(rank, words of it, id) of the last passage that each fact needs; None when one is out of reach.
+def find_end(sent: Sent, facts: Iterable[Fact], rank: Callable) -> Optional[tuple]:
+    """(rank, words of it, id) of the last passage that facts need; None when one is out of reach.
 
-    ranks give the rank of a passage, or None; the next is asked when one does not reach a quote.
+    rank(passage id) may be None.
     """
     ends = []
     for fact in facts:
-        reached = []
-        for quote in fact.quotes:
-            passages = touching(sent.cutting, quote.span)
-            found = (find_end(quote.span, passages, rank) for rank in ranks)
-            reached.append(next(filter(None, found), None))
+        reached = [end_of(quote.span, touching(sent.cutting, quote.span), rank) for quote in fact.quotes]
         ends.append(min(filter(None, reached), default=None))
-    return None if None in ends else ends
+    return None if None in ends else max(ends)
 
 
-def find_end(quote: Span, passages: Iterable[Passage],
-             rank: Callable[[str], Optional[int]]) -> Optional[Tuple[int, int, str]]:
-    """(rank, words of it, id) of the last passage with some word of a quote that no better one has."""
-    ranked = sorted((found, passage) for passage in passages for found in [rank(passage.id)] if found)
+def end_of(quote: Span, passages: Iterable[Passage], rank: Callable) -> Optional[tuple]:
+    """The same of the last passage with some word of a quote that no better one has."""
     left = [quote]
-    for found, passage in ranked:
+    for found, passage in sorted((found, passage) for passage in passages
+                                 for found in [rank(passage.id)] if found):
         after = [rest for part in left for rest in missing_spans(part, [passage.span])]
         if not after:
             end = max(part.end for part in left)
@@ -2726,13 +2715,12 @@ def format_trips(report: Tree, names: Sequence[str]) -> List[str]:
     """The whole trip of some questions (ids), variant by variant, at most 80 columns wide."""
     from textwrap import wrap
     told = []
-    for number in [number for number, question in enumerate(report["variants"][0]["questions"])
-                   if question["id"] in names]:
-        for variant in report["variants"]:
-            question = variant["questions"][number]
-            if variant is report["variants"][0]:
-                told += [("", f"Question {question['id']} : {question['text']}"), ("", "")]
-            told += [("", variant["id"]), *tell_trip(question, variant["chunking"]), ("", "")]
+    for number, question in enumerate(report["variants"][0]["questions"]):
+        if question["id"] in names:
+            told += [("", f"Question {question['id']} : {question['text']}"), ("", "")]
+            for variant in report["variants"]:
+                told += [("", variant["id"]), *tell_trip(variant["questions"][number], variant["chunking"]),
+                         ("", "")]
     lines = [wrap(text, 80, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
              for indent, text in told]
     return [line for wrapped in lines for line in wrapped or [""]][:-1]
