@@ -1348,7 +1348,7 @@ def read_varint(data: bytes) -> int:
 FOLDS = {}  # {term: its tokens} of those met so far
 
 
-def fold_terms(terms: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
+def fold_terms(terms: Iterable[str]) -> Dict[str, tuple]:
     """Each term with the tokens that FTS5 makes of it when given it alone: `Hôtel` gives ("hotel",)."""
     new = [term for term in dict.fromkeys(terms) if term not in FOLDS]
     if new:
@@ -1385,10 +1385,10 @@ class Ranking:
         self.postings, self.admitted = postings, admitted
         self.heaviest = sorted(postings, key=lambda term: -term.most)
         self.left = list(accumulate((term.most for term in reversed(self.heaviest)), initial=0.0))[::-1]
-        self.sums: Dict[int, float] = {}
+        self.sums = {}
         self.taken = 0  # how many of the heaviest are added up in sums; the others add at most left[taken]
         self.floor, self.reached = float("inf"), self.sums
-        self.ahead: Dict[int, List[int]] = {}
+        self.ahead = {}
 
     def _take(self) -> None:
         """Add up the next heaviest term; the admitted rows that have none of those before come in."""
@@ -1448,10 +1448,10 @@ class Admission:
     """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
 
     def __init__(self, documents: Documents, cutting: Optional[Cutting]):
-        self.known: Dict[str, FrozenSet[str]] = {}
-        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
-        self.passages: Dict[int, List[str]] = {}                        # of each owner
-        self.owners: Dict[str, int] = {}                                # how many each passage has
+        self.known = {}
+        self.by_value = {}  # {key: {value: owners that have it}}
+        self.passages = {}  # of each owner
+        self.owners = {}    # how many each passage has
         for name, document in documents.items():
             for owner in owners_of(document):
                 for key, found in owner.metadata.items():
@@ -1485,10 +1485,9 @@ class Admission:
         return self.known[name]
 
 
-def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
+def best_of_each(found: Iterable[tuple], cutting: Cutting, limit: int) -> List[tuple]:
     """The first limit matches of each document, in the order of all."""
-    room: Dict[str, int] = {}
-    best = []
+    room, best = {}, []
     for name, score in found:
         document = cutting.by_id[name].span.document
         room[document] = room.get(document, limit) - 1
@@ -2064,7 +2063,7 @@ def fold(text: str) -> Folded:
     return Folded(" ".join(words), starts, {starts[first] for first in firsts})
 
 
-def characters_of(document: Document, start: int, end: int) -> Tuple[int, int]:
+def characters_of(document: Document, start: int, end: int) -> tuple:
     """The (start, end) characters of a document where its folded text has characters start to end - 1."""
     limits, starts = [], fold(document.text).starts
     for at, inside in ((start, start), (end, end - 1)):
@@ -2105,8 +2104,8 @@ def cuts_a_word(folded: Folded, at: int) -> bool:
     if not 0 < at < len(text):
         return False
     before = [character for character in text[max(0, at - 9):at] if not is_mark(character)][-1:]
-    return (is_mark(text[at]) or "".join(before + [text[at]]).isalnum() or not {at, at + 1} & folded.paragraphs
-            and bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)))
+    return (is_mark(text[at]) or "".join(before + [text[at]]).isalnum() or
+            not {at, at + 1} & folded.paragraphs and bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)))
 
 
 def find_whole(quote: str, folded: Folded, low: int = 0, high: Optional[int] = None) -> Iterator[tuple]:
@@ -2120,19 +2119,19 @@ def find_whole(quote: str, folded: Folded, low: int = 0, high: Optional[int] = N
         at = folded.text.find(needle, at + 1, limit)
 
 
-def touched_words(folded: Folded, start: int, end: int) -> Tuple[int, int]:
+def touched_words(folded: Folded, start: int, end: int) -> tuple:
     """The (start, end) words that characters start to end - 1 of a folded text touch."""
     return bisect_right(folded.starts, start) - 1, bisect_left(folded.starts, end)
 
 
-def occurrences(quote: str, folded: Folded, *limits: int) -> Iterator[Tuple[int, int]]:
+def occurrences(quote: str, folded: Folded, *limits: int) -> Iterator[tuple]:
     """The (start, end) words that each whole occurrence of a quote touches; those inside one word are one."""
     places = (touched_words(folded, *characters) for characters in find_whole(quote, folded, *limits))
     return (place for place, _ in groupby(places))
 
 
 def choose_place(quote: str, name: str, documents: Documents, start: Optional[int],
-                 start_char: Optional[int]) -> Tuple[int, int]:
+                 start_char: Optional[int]) -> tuple:
     """The (start, end) words of a quote in a document: its one occurrence, or the one that is told.
 
     start is the position of its first word, start_char that of its first character in the document's text.
@@ -2425,7 +2424,7 @@ def explain_nearest(sought: Indexed, text: Indexed) -> str:
     return f"Texte le plus proche (mot {start}) : {nearest} ; ce qui diffère : {told}. Recopiez le texte."
 
 
-def find_nearest(sought: Indexed, text: Indexed) -> Tuple[int, int]:
+def find_nearest(sought: Indexed, text: Indexed) -> tuple:
     """(start, end) words of a text that stand for those sought; (0, 0) when it has none of them.
 
     They are these but for the spaces; else the rarer ones vote for a start, and what follows it is aligned.
@@ -2461,7 +2460,7 @@ def vote(keys: Sequence[str], text: Indexed) -> Counter:
     return votes
 
 
-def compare(words: Sequence[str], sought: Sequence[str]) -> List[Tuple[int, str, str]]:
+def compare(words: Sequence[str], sought: Sequence[str]) -> List[tuple]:
     """Each (character, written, quoted) where words of a text are not those sought, but for signs around."""
     from difflib import SequenceMatcher
     written, differences = list(words), []
@@ -2604,7 +2603,7 @@ def fold_case(text: str) -> str:
     return without_accents(text.casefold())
 
 
-def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
+def near_forms(lacking: Sequence[str], text: str) -> list:
     """[[term, word], …]: for each term, the word of a text that begins most like it, if one does enough.
 
     Folded, they share their first letters: four at least, and six tenths of the longer, as `prescrit` and
@@ -2619,7 +2618,7 @@ def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
     return near
 
 
-def likenesses(term: str, text: str) -> Iterator[Tuple[float, int, str]]:
+def likenesses(term: str, text: str) -> Iterator[tuple]:
     """(share of letters in common, -place, word) of each word of a folded text with a term's first ones."""
     first = term[:SHARED_LETTERS]
     at = text.find(first) if len(term) >= SHARED_LETTERS else -1
@@ -2726,7 +2725,7 @@ def format_trips(report: Tree, names: Sequence[str]) -> List[str]:
     return [line for wrapped in lines for line in wrapped or [""]][:-1]
 
 
-def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[Tuple[str, str]]:
+def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[tuple]:
     """(indent, sentence): what was searched, found, cut, proved and lost, and what would be enough."""
     if chunking:
         yield "  ", f"cherchés : {tell_terms(question['terms'], 'passages', '{} ({})') or 'aucun mot'}"
@@ -4005,15 +4004,17 @@ def outcome_of(attempt: Callable, *given: Any) -> Any:
         return error.sentences
 
 
+TAKEN = "{0} ({1}).id : identifiant « {1} » déjà pris par {2} ({1}).id ; donnez-en un autre."
+
 GUARDS = (  # the sentence to defend, what is tried (or added to the case), what must come, worked by hand
     ("deux documents de même identifiant sont refusés", {"documents": [{"id": "b", "text": "Autre."}]},
-     ["documents[2] (b).id : identifiant « b » déjà pris par documents[1] (b).id ; donnez-en un autre."]),
+     [TAKEN.format("documents[2]", "b", "documents[1]")]),
     ("deux faits de même identifiant sont refusés",
      {"facts": [{"id": "regle", "document": "b", "quote": "140 euros"}]},
-     ["facts[2] (regle).id : identifiant « regle » déjà pris par facts[0] (regle).id ; donnez-en un autre."]),
+     [TAKEN.format("facts[2]", "regle", "facts[0]")]),
     ("deux questions de même identifiant sont refusées",
      {"questions": [{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]},
-     ["questions[1] (q).id : identifiant « q » déjà pris par questions[0] (q).id ; donnez-en un autre."]),
+     [TAKEN.format("questions[1]", "q", "questions[0]")]),
     ("un fait sur un document inconnu est refusé",
      {"facts": [{"id": "c", "document": "z", "quote": "140 euros"}]},
      ["facts[2] (c).document : document « z » inconnu. Possibles : a, b."]),
@@ -4051,7 +4052,7 @@ GUARDS = (  # the sentence to defend, what is tried (or added to the case), what
 )
 
 
-def run_guards() -> Tuple[List[str], int]:
+def run_guards() -> tuple:
     """The lines to print and the number of failures; a crash is one, and so is having no guard."""
     lines, failures = [], 0
     for number, (sentence, attempt, expected) in enumerate(GUARDS, 1):
@@ -4153,13 +4154,13 @@ def read_file(path: str) -> bytes:
     return b"".join(read_lines(path))
 
 
-def read_lines(path: str) -> Iterator[bytes]:
-    """The lines of a file, one at a time."""
+def read_lines(path: str, place: str = "{} : ") -> Iterator[bytes]:
+    """The lines of a file, one at a time; an AtelierError begins with its place (of the path)."""
     try:
         with open(path, "rb") as file:
             yield from file
     except OSError as error:
-        raise AtelierError(f"{path} : {os_problem(error)} ; vérifiez le chemin.") from None
+        raise AtelierError(f"{place.format(path)}{os_problem(error)} ; vérifiez le chemin.") from None
     except ValueError:
         raise AtelierError(f"{shown(path)} : chemin invalide.") from None
 
@@ -4182,11 +4183,7 @@ class Folder:
         if not path.startswith(os.path.join(self.path, "")):
             raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         self.files.append(path)
-        try:
-            with open(path, "rb") as file:
-                return file.read()
-        except OSError as error:
-            raise AtelierError(f"{os_problem(error)} ; vérifiez le chemin.") from None
+        return b"".join(read_lines(path, ""))
 
 
 def goes_to(stream: Any, path: str) -> bool:
@@ -4244,7 +4241,7 @@ def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str
 UTF8 = {"encoding": "utf-8", "errors": "replace", "newline": "\n"}  # half a pair becomes `?`
 
 
-def write_outputs(texts: Mapping[str, Iterable[str]], staged: Dict[str, str]) -> None:
+def write_outputs(texts: Tree, staged: dict) -> None:
     """Write {path: pieces of a text}; files are staged, then put in their places once all are whole."""
     try:
         for path in sorted(texts, key=is_stream):
@@ -4260,7 +4257,7 @@ def write_outputs(texts: Mapping[str, Iterable[str]], staged: Dict[str, str]) ->
         raise AtelierError(f"{name} : {os_problem(error)} ; cette sortie n'est pas écrite{others}.") from None
 
 
-def stage(path: str, pieces: Iterable[str], staged: Dict[str, str]) -> None:
+def stage(path: str, pieces: Iterable[str], staged: dict) -> None:
     """Write a text beside its target, with the mode that it must have; staged gains {path: that file}."""
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".atelier-{os.urandom(8).hex()}.tmp")
@@ -4274,7 +4271,7 @@ def stage(path: str, pieces: Iterable[str], staged: Dict[str, str]) -> None:
         file.writelines(pieces)
 
 
-def outcome(staged: Mapping[str, str]) -> str:
+def outcome(staged: dict) -> str:
     """What became of the files: one whose temporary file is gone has been replaced."""
     written = [path for path, temporary in staged.items() if not os.path.exists(temporary)]
     return f"déjà écrit : {', '.join(written)}" if written else "rien n'a été remplacé"
@@ -4339,7 +4336,7 @@ def say(text: str, stream: Any) -> None:
 
 
 def is_watched() -> bool:
-    """Whether a person at a terminal reads standard error."""
+    """Whether a person reads standard error."""
     return bool(sys.stderr and sys.stderr.isatty())
 
 
