@@ -1338,16 +1338,11 @@ def median(ordered: Sequence[int]) -> Any:
 
 INVISIBLE = {  # the French names of some of what no screen shows
     "\u00ad": "trait d'union conditionnel", "\u200b": "espace de largeur nulle",
-    "\u200c": "antiliant sans chasse", "\u200d": "liant sans chasse",
-    "\u200e": "marque gauche-à-droite", "\u200f": "marque droite-à-gauche",
-    "\u2060": "gluon de mots", "\ufeff": "indicateur d'ordre des octets", "\u061c": "marque de lettre arabe",
-    "\u202a": "enchâssement gauche-à-droite", "\u202b": "enchâssement droite-à-gauche",
-    "\u202c": "fin d'enchâssement", "\u202d": "forçage gauche-à-droite", "\u202e": "forçage droite-à-gauche",
-    "\u2066": "isolat gauche-à-droite", "\u2067": "isolat droite-à-gauche",
-    "\u2068": "isolat de première direction", "\u2069": "fin d'isolat",
+    "\u200c": "antiliant sans chasse", "\u200d": "liant sans chasse", "\u2060": "gluon de mots",
+    "\ufeff": "indicateur d'ordre des octets",
+    **dict.fromkeys("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069",
+                    "marque de sens d'écriture"),
 }
-
-
 APOSTROPHES = "'’ʼ"
 # A letter or a digit: Python's, but the few that FTS5 takes for signs; or a mark that FTS5 keeps in a word.
 LETTER = ("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]|"
@@ -1426,31 +1421,27 @@ def read_varint(data: bytes) -> int:
     return value
 
 
-FOLDS: Dict[str, Tuple[str, ...]] = {}  # of the terms met so far: FTS5 folds a term alike each time
+FOLDS = {}  # {term: its tokens} of those met so far
 
 
-def fold_terms(terms: Iterable[str]) -> Dict[str, Tuple[str, ...]]:
-    """Each term with the tokens that FTS5 makes of it: `Hôtel` gives ("hotel",)."""
+def fold_terms(terms: Iterable[str]) -> Dict[str, tuple]:
+    """Each term with the tokens that FTS5 makes of it when given it alone: `Hôtel` gives ("hotel",)."""
     new = [term for term in dict.fromkeys(terms) if term not in FOLDS]
     if new:
-        FOLDS.update(run_sql(lambda: ask_folds(new)))
+        FOLDS.update(dict.fromkeys(new, ()))
+        run_sql(lambda: ask_folds(new))
     return FOLDS
 
 
-def ask_folds(terms: Sequence[str]) -> Dict[str, Tuple[str, ...]]:
-    """What FTS5 indexes when it is given each term alone."""
-    folds: Dict[str, Tuple[str, ...]] = dict.fromkeys(terms, ())
+def ask_folds(terms: Sequence[str]) -> None:
     database = open_database()
-    try:
-        database.execute(f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{TOKENIZER}')")
-        database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
-        database.execute("BEGIN")
-        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(terms))
-        for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
-            folds[terms[number]] += (token,)
-    finally:
-        database.close()
-    return folds
+    database.execute(f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{TOKENIZER}')")
+    database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
+    database.execute("BEGIN")
+    database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(terms))
+    for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
+        FOLDS[terms[number]] += (token,)
+    database.close()
 
 
 ROUNDING = 1 - 1e-9  # parts added up in two orders agree far better than that
@@ -1470,10 +1461,10 @@ class Ranking:
         self.postings, self.admitted = postings, admitted
         self.heaviest = sorted(postings, key=lambda term: -term.most)
         self.left = list(accumulate((term.most for term in reversed(self.heaviest)), initial=0.0))[::-1]
-        self.sums: Dict[int, float] = {}
+        self.sums = {}
         self.taken = 0  # how many of the heaviest are added up in sums; the others add at most left[taken]
         self.floor, self.reached = float("inf"), self.sums
-        self.ahead: Dict[int, List[int]] = {}
+        self.ahead = {}
 
     def _take(self) -> None:
         """Add up the next heaviest term; the admitted rows that have none of those before come in."""
@@ -1533,10 +1524,10 @@ class Admission:
     """The passages of a cutting that filters let through, looked up by value, once a distinct filter."""
 
     def __init__(self, documents: Documents, cutting: Optional[Cutting]):
-        self.known: Dict[str, FrozenSet[str]] = {}
-        self.by_value: Dict[str, Dict[Tuple[str, Any], Set[int]]] = {}  # {key: {value: owners that have it}}
-        self.passages: Dict[int, List[str]] = {}                        # of each owner
-        self.owners: Dict[str, int] = {}                                # how many each passage has
+        self.known = {}
+        self.by_value = {}  # {key: {value: owners that have it}}
+        self.passages = {}  # of each owner
+        self.owners = {}    # how many each passage has
         for name, document in documents.items():
             for owner in owners_of(document):
                 for key, found in owner.metadata.items():
@@ -1570,10 +1561,9 @@ class Admission:
         return self.known[name]
 
 
-def best_of_each(found: Iterable[Tuple[str, float]], cutting: Cutting, limit: int) -> List[Tuple[str, float]]:
+def best_of_each(found: Iterable[tuple], cutting: Cutting, limit: int) -> List[tuple]:
     """The first limit matches of each document, in the order of all."""
-    room: Dict[str, int] = {}
-    best = []
+    room, best = {}, []
     for name, score in found:
         document = cutting.by_id[name].span.document
         room[document] = room.get(document, limit) - 1
@@ -2065,7 +2055,7 @@ def join_sections(item: Found) -> Optional[tuple]:
 
 def read_facts(case: Found, documents: Documents) -> dict:
     """Facts by id; None stands for one whose quotes could not all be located."""
-    facts, texts = {}, FoldedTexts(documents)
+    facts = {}
     for item in case.get("facts", ()):
         several = "any_of" in item.given
         if several and {"document", "quote", "start", "start_char"} & item.given:
@@ -2073,23 +2063,23 @@ def read_facts(case: Found, documents: Documents) -> dict:
         for name in () if several else ("document", "quote"):
             if name not in item.given:
                 item.tell(None, f"la clé {shown(name)} manque ; ajoutez-la.")
-        quotes = [read_quote(part, texts) for part in (item.get("any_of", ()) if several else [item])]
+        quotes = [read_quote(part, documents) for part in (item.get("any_of", ()) if several else [item])]
         if "id" in item:
             located = quotes and all(quotes) and item["id"] not in facts
             facts[item["id"]] = Fact(item["id"], tuple(quotes), several) if located else None
     return facts
 
 
-def read_quote(item: Found, texts: FoldedTexts) -> Optional[Quote]:
+def read_quote(item: Found, documents: Documents) -> Optional[Quote]:
     """A quote with its one place in its document; None, and a fault, when it has none."""
-    name, quote, documents = item.get("document"), item.get("quote"), texts.documents
+    name, quote = item.get("document"), item.get("quote")
     if name is not None and documents and name not in documents:
         item.tell("document", f"document {shown(name)} inconnu.", name, documents)
     elif {"start", "start_char"} <= item.keys():
         item.tell(None, "« start » compte des mots, « start_char » des caractères ; gardez l'un des deux.")
     elif quote and documents.get(name) and {"start", "start_char"} & item.given <= item.keys():
         try:
-            place = choose_place(quote, item.get("start"), name, texts, item.get("start_char"))
+            place = choose_place(quote, name, documents, item.get("start"), item.get("start_char"))
             return Quote(quote, Span(name, *place))
         except AtelierError as error:
             item.tell("quote", f"{shown(quote)} {error}")
@@ -2133,8 +2123,8 @@ NUMBER_GOES_ON = r"""    # around a limit that cuts a number in two
 
 
 Folded = record("Folded", "text starts paragraphs", """
-    A text as quotes are sought in it, composed, with one space between words, and the characters where its
-    words begin, its paragraphs.""")
+    A text as quotes are sought in it, composed, with one space between words; the characters where its words
+    begin (and where one more would); those where its paragraphs do.""")
 
 
 def compose(text: str) -> str:
@@ -2147,38 +2137,24 @@ def fold_text(text: str) -> str:
     return " ".join(compose(text).split())
 
 
+@lru_cache(maxsize=None)  # made once for the facts and the engines of a run
 def fold(text: str) -> Folded:
-    """A text composed, with one space between its words, and where each begins."""
+    """A document's text as quotes are sought in it."""
     words, firsts = [], []
     for paragraph in PARAGRAPH_BREAK.split(compose(text)):
         firsts.append(len(words))
         words += paragraph.split()
-    starts = array("I", accumulate([0] + [len(word) + 1 for word in words[:-1]]))
-    return Folded(" ".join(words), starts, frozenset(starts[first] for first in firsts if first < len(words)))
+    starts = array("I", accumulate((len(word) + 1 for word in words), initial=0))
+    return Folded(" ".join(words), starts, {starts[first] for first in firsts})
 
 
-fold_document = lru_cache(maxsize=64)(fold)  # made once for the facts and the engines of a run
-
-
-class FoldedTexts(dict):
-    """The folded text of each document, made when it is first asked for."""
-
-    def __init__(self, documents: Mapping[str, Optional[Document]]):
-        super().__init__()
-        self.documents = documents
-
-    def __missing__(self, name: str) -> Folded:
-        self[name] = fold_document(self.documents[name].text)
-        return self[name]
-
-
-def characters_of(folded: Folded, document: Document, start: int, end: int) -> Tuple[int, int]:
+def characters_of(document: Document, start: int, end: int) -> tuple:
     """The (start, end) characters of a document where its folded text has characters start to end - 1."""
-    limits = []
+    limits, starts = [], fold(document.text).starts
     for at, inside in ((start, start), (end, end - 1)):
-        word = bisect_right(folded.starts, inside) - 1
+        word = bisect_right(starts, inside) - 1
         written = document.text[document.starts[word]:document.ends[word]]
-        limits.append(document.starts[word] + uncomposed(written, at - folded.starts[word]))
+        limits.append(document.starts[word] + uncomposed(written, at - starts[word]))
     return limits[0], limits[1]
 
 
@@ -2191,13 +2167,15 @@ def uncomposed(word: str, length: int) -> int:
     return low
 
 
-def folded_character(folded: Folded, document: Document, at: int) -> int:
+def folded_character(document: Document, at: int) -> int:
     """Where the folded text of a document has its character at, or the next one when that is a blank."""
-    word = bisect_right(document.ends, at)
-    if word == len(document.ends):
-        return len(folded.text)
-    first = document.starts[word]
-    return folded.starts[word] + len(compose(document.text[first:max(first, at)]))
+    word, starts = bisect_right(document.ends, at), fold(document.text).starts
+    begun = document.text[document.starts[word]:at] if word < len(document.ends) else ""
+    return starts[word] + len(compose(begun))
+
+
+def without_accents(text: str) -> str:
+    return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text))
 
 
 def is_mark(character: str) -> bool:
@@ -2210,18 +2188,13 @@ def cuts_a_word(folded: Folded, at: int) -> bool:
     text = folded.text
     if not 0 < at < len(text):
         return False
-    if is_mark(text[at]):
-        return True
-    base = at - 1
-    while base and is_mark(text[base]):
-        base -= 1
-    if text[base].isalnum() and text[at].isalnum():
-        return True
-    return bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)) and not {at, at + 1} & folded.paragraphs
+    before = [character for character in text[max(0, at - 9):at] if not is_mark(character)][-1:]
+    return (is_mark(text[at]) or "".join(before + [text[at]]).isalnum() or
+            not {at, at + 1} & folded.paragraphs and bool(re.compile(NUMBER_GOES_ON, re.X).match(text, at)))
 
 
 def find_whole(quote: str, folded: Folded, low: int = 0, high: Optional[int] = None) -> Iterator[tuple]:
-    """The (start, end) characters of each whole occurrence of a quote that starts at low to high - 1."""
+    """The (start, end) of each whole occurrence of a quote that starts at characters low to high - 1."""
     needle = fold_text(quote)
     limit = len(folded.text) if high is None else high + len(needle) - 1
     at = folded.text.find(needle, low, limit)
@@ -2231,56 +2204,54 @@ def find_whole(quote: str, folded: Folded, low: int = 0, high: Optional[int] = N
         at = folded.text.find(needle, at + 1, limit)
 
 
-def touched_words(folded: Folded, start: int, end: int) -> Tuple[int, int]:
+def touched_words(folded: Folded, start: int, end: int) -> tuple:
     """The (start, end) words that characters start to end - 1 of a folded text touch."""
     return bisect_right(folded.starts, start) - 1, bisect_left(folded.starts, end)
 
 
-def occurrences(quote: str, folded: Folded) -> Iterator[Tuple[int, int]]:
+def occurrences(quote: str, folded: Folded, *limits: int) -> Iterator[tuple]:
     """The (start, end) words that each whole occurrence of a quote touches; those inside one word are one."""
-    places = (touched_words(folded, *characters) for characters in find_whole(quote, folded))
+    places = (touched_words(folded, *characters) for characters in find_whole(quote, folded, *limits))
     return (place for place, _ in groupby(places))
 
 
-def choose_place(quote: str, start: Optional[int], name: str, texts: FoldedTexts,
-                 start_char: Optional[int] = None) -> Tuple[int, int]:
+def choose_place(quote: str, name: str, documents: Documents, start: Optional[int],
+                 start_char: Optional[int]) -> tuple:
     """The (start, end) words of a quote in a document: its one occurrence, or the one that is told.
 
     start is the position of its first word, start_char that of its first character in the document's text.
     Raises AtelierError, which tells why it has no place, or which it may have.
     """
-    here, document, limits = texts[name], texts.documents[name], ()
+    document, limits = documents[name], ()
+    folded = fold(document.text)
     if start_char is not None:
-        limits = [at + folded_character(here, document, start_char) for at in (0, 1)]
+        limits = [at + folded_character(document, start_char) for at in (0, 1)]
     elif start is not None:
-        limits = [*here.starts[start:start + 2], len(here.text), len(here.text)][:2]
-    chosen = next(find_whole(quote, here, *limits), None) if limits else None
-    if chosen:
-        return touched_words(here, *chosen)
-    places = list(islice(occurrences(quote, here), LISTED_PLACES + 1))
-    if not places:
-        raise AtelierError(explain_elsewhere(quote, name, texts))
-    words = some((str(first) for first, _ in places), LISTED_PLACES)
-    if start_char is not None:
-        characters = (str(characters_of(here, document, *found)[0]) for found in find_whole(quote, here))
-        raise AtelierError(f"ne commence pas au caractère {start_char} de {shown(name)} ; "
-                           f"« start_char » peut valoir : {some(characters, LISTED_PLACES)}.")
-    if start is not None:
-        raise AtelierError(f"ne commence pas au mot {start} de {shown(name)} ; "
-                           f"« start » peut valoir : {words}.")
-    if len(places) > 1:
+        limits = [*folded.starts[start:start + 2], len(folded.text), len(folded.text)][:2]
+    places = list(islice(occurrences(quote, folded, *limits), 1 if limits else LISTED_PLACES + 1))
+    if len(places) == 1:
+        return places[0]
+    words = some((str(first) for first, _ in places or occurrences(quote, folded)), LISTED_PLACES)
+    if not words:
+        raise AtelierError(explain_elsewhere(quote, name, documents))
+    if places:
         raise AtelierError(f"figure plusieurs fois dans {shown(name)}, aux mots {words} ; précisez laquelle, "
                            f"par exemple \"start\": {places[0][0]}.")
-    return places[0]
+    given, possible = f"mot {start} de {shown(name)} ; « start »", words
+    if start_char is not None:
+        given = f"caractère {start_char} de {shown(name)} ; « start_char »"
+        possible = some((str(characters_of(document, *found)[0]) for found in find_whole(quote, folded)),
+                        LISTED_PLACES)
+    raise AtelierError(f"ne commence pas au {given} peut valoir : {possible}.")
 
 
-def explain_elsewhere(quote: str, name: str, texts: FoldedTexts) -> str:
+def explain_elsewhere(quote: str, name: str, documents: Documents) -> str:
     """Where a quote is that its own document lacks: in others, or nearly in it."""
-    others = some((shown(other) for other, document in texts.documents.items()
-                   if document and any(occurrences(quote, texts[other]))), LISTED_PLACES)
+    others = some((shown(other) for other, document in documents.items()
+                   if document and any(occurrences(quote, fold(document.text)))), LISTED_PLACES)
     if others:
         return f"n'est pas dans {shown(name)}, mais dans {others} ; corrigez « document »."
-    return f"n'est pas dans {shown(name)}. {explain_absence(quote, texts[name])}"
+    return f"n'est pas dans {shown(name)}. {explain_absence(quote, fold(documents[name].text))}"
 
 
 # --- 14. Structures: contracts and Markdown to sections -------------------------------------------
@@ -2808,10 +2779,9 @@ ERASERS = (
     ("ligature ou variante de caractère", lambda text: unicodedata.normalize("NFKC", text).replace(
         "œ", "oe").replace("Œ", "Oe").replace("æ", "ae")),
     ("majuscules", str.casefold),
-    ("accents", lambda text: "".join(c for c in unicodedata.normalize("NFD", text) if not is_mark(c))),
+    ("accents", without_accents),
     ("espaces ou traits d'union", lambda text: re.sub(r"[\s'-]", "", text)),
 )
-WORDS = re.compile(rf"((?:[^\W_]|{UNSEEN}|(?<=\d)[.,'-](?=\d))+)")  # a word or a number, no sign around it
 SHOWN_BEFORE = 40     # characters of a long text before what a message points at
 COMPARED_WORDS = 200  # of a long absent quote, around its first fault
 VOTES = 2_000         # places of an absent quote's rarer words that are looked at
@@ -2844,22 +2814,18 @@ def erase(text: str, without: Sequence[str] = ()) -> str:
     return text
 
 
-Indexed = record("Indexed", "pieces starts keys places joined joints", """
-    A folded text in pieces, signs, word, signs, …, word, signs, and the characters where they start; keys,
-    the words erased, {key: its places among them}, the keys joined, and the characters where they start.""")
+Indexed = record("Indexed", "words keys places joined joints", """
+    The words of a folded text; keys, the same erased, empty for signs; {key: its places}; the keys joined,
+    and where they start in that.""")
 
 
 def index_words(text: str) -> Indexed:
     """A folded text, indexed for what is sought and compared in it."""
-    pieces = WORDS.split(text)
-    words, places = pieces[1::2], {}
-    known = list(dict.fromkeys(words))
-    erased = dict(zip(known, erase("\0".join(known)).split("\0")))
-    keys = [erased[word] or word for word in words]
+    words, places = text.split(" "), {}
+    keys = erase("\0".join(words)).split("\0")
     for place, key in enumerate(keys):
         places.setdefault(key, array("I")).append(place)
-    starts, joints = (array("I", accumulate(map(len, parts), initial=0)) for parts in (pieces, keys))
-    return Indexed(pieces, starts, keys, places, "".join(keys), joints)
+    return Indexed(words, keys, places, "".join(keys), array("I", accumulate(map(len, keys), initial=0)))
 
 
 index_document = lru_cache(maxsize=64)(index_words)  # once for all the quotes that it lacks
@@ -2878,40 +2844,31 @@ def explain_absence(quote: str, folded: Folded) -> str:
     if not sought or len(parts) > 1 and all(part in folded.text for part in set(parts)):
         return ("Ses morceaux y sont, séparés : une citation est d'un seul tenant ; "
                 "faites un fait de chaque morceau.")
-    return explain_nearest(index_words(sought), index_document(folded.text), folded)
+    return explain_nearest(index_words(sought), index_document(folded.text))
 
 
 def explain_part(folded: Folded, start: int, end: int) -> str:
-    """Which words or number of a text hold characters start to end - 1, and more."""
+    """Which words hold characters start to end - 1 of a text, with those around: a number may go on there."""
     first, last = touched_words(folded, start, end)
-    while cuts_a_word(folded, folded.starts[first]):
-        first -= 1
-    while last < len(folded.starts) and cuts_a_word(folded, folded.starts[last]):
-        last += 1
+    first, last = folded.starts[max(0, first - 1)], folded.starts[last:last + 2][-1]
     cut = start if cuts_a_word(folded, start) else end
     return "Il n'y est qu'à l'intérieur d'un mot ou d'un nombre : {}. Citez des mots entiers.".format(
-        shown_words(folded, first, last, cut))
+        shown_around(folded.text[first:last].strip(), cut - first))
 
 
-def shown_words(folded: Folded, first: int, last: int, at: int) -> str:
-    """Words first to last - 1 of a folded text, clipped when long to what stands around its character at."""
-    start, end = folded.starts[first], folded.starts[last] if last < len(folded.starts) else None
-    return shown_around(folded.text[start:end].strip(), at - start)
-
-
-def explain_nearest(sought: Indexed, text: Indexed, folded: Folded) -> str:
+def explain_nearest(sought: Indexed, text: Indexed) -> str:
     """Which words of a text stand for those that are sought, and what differs."""
     start, end = find_nearest(sought, text)
     if start == end:
         return "Aucun de ses mots n'y figure : est-ce le bon document ?"
-    first, last = touched_words(folded, text.starts[2 * start + 1], text.starts[2 * end])
-    differences = compare(text, start, end, sought)
-    nearest = shown_words(folded, first, last, differences[0][0])
+    words = text.words[start:end]
+    differences = compare(words, sought.words)
+    nearest = shown_around(" ".join(words), differences[0][0])
     told = some((tell_difference(*texts) for _, *texts in differences), 3)
-    return f"Texte le plus proche (mot {first}) : {nearest} ; ce qui diffère : {told}. Recopiez le texte."
+    return f"Texte le plus proche (mot {start}) : {nearest} ; ce qui diffère : {told}. Recopiez le texte."
 
 
-def find_nearest(sought: Indexed, text: Indexed) -> Tuple[int, int]:
+def find_nearest(sought: Indexed, text: Indexed) -> tuple:
     """(start, end) words of a text that stand for those sought; (0, 0) when it has none of them.
 
     They are these but for the spaces; else the rarer ones vote for a start, and what follows it is aligned.
@@ -2919,12 +2876,14 @@ def find_nearest(sought: Indexed, text: Indexed) -> Tuple[int, int]:
     from difflib import SequenceMatcher
     at = text.joined.find(sought.joined)
     end = at + len(sought.joined)
-    first, last = bisect_left(text.joints, at), bisect_left(text.joints, end)
+    first = bisect_right(text.joints, at) - 1 if sought.keys[0] else bisect_left(text.joints, at)
+    last = bisect_left(text.joints, end) if sought.keys[-1] else bisect_right(text.joints, end) - 1
     if at >= 0 and text.joints[first] == at and text.joints[last] == end:
         return first, last
-    likely, count = vote(sought.keys, text), len(sought.keys)
-    if likely is None:
+    votes, count = vote(sought.keys, text), len(sought.keys)
+    if not votes:
         return 0, 0
+    likely = max(votes, key=lambda start: sum(votes[start + shift] for shift in range(-3, 4)))
     start = max(0, likely - 2)
     window = text.keys[start:likely + count * 5 // 4 + 3]  # room for words added or left out
     *blocks, _ = SequenceMatcher(None, window, sought.keys, autojunk=False).get_matching_blocks()
@@ -2932,41 +2891,32 @@ def find_nearest(sought: Indexed, text: Indexed) -> Tuple[int, int]:
     return max(0, first), min(len(text.keys), last + count)
 
 
-def vote(keys: Sequence[str], text: Indexed) -> Optional[int]:
-    """Where a text would begin for most of the rarer keys to be nearly in place; None when it has none."""
+def vote(keys: Sequence[str], text: Indexed) -> Counter:
+    """{where a text would begin for some of the rarer keys to be in place: the more and rarer they are}."""
     votes, looked = Counter(), 0
     for times, offset in sorted((len(text.places[key]), offset) for offset, key in enumerate(keys)
-                                if key in text.places):
+                                if key and key in text.places):
         looked += times
         if votes and looked > VOTES:
             break
         for place in text.places[keys[offset]][:VOTES]:
             votes[place - offset] += (len(text.keys) // times).bit_length()
-    likely = [start for start, _ in votes.most_common(50)]
-    return max(likely, default=None, key=lambda start: sum(votes[start + shift] for shift in range(-3, 4)))
+    return votes
 
 
-def compare(text: Indexed, start: int, end: int, sought: Indexed) -> List[Tuple[int, str, str]]:
-    """Each (character, written, quoted) where words start to end - 1 of a text are not those sought."""
+def compare(words: Sequence[str], sought: Sequence[str]) -> List[tuple]:
+    """Each (character, written, quoted) where words of a text are not those sought, but for signs around."""
     from difflib import SequenceMatcher
-    pieces, signs = text.pieces[2 * start:2 * end + 1], sought.pieces
-    pieces[0] = pieces[0][max(0, len(pieces[0]) - len(signs[0])):]  # as many signs around as in the quote
-    pieces[-1] = pieces[-1][:len(signs[-1])]
-    written, quoted, differences = with_signs(pieces), with_signs(sought.pieces), []
-    for kind, a, b, c, d in SequenceMatcher(None, written, quoted, autojunk=False).get_opcodes():
-        if {"".join(written[a:b])[-1:], "".join(quoted[c:d])[-1:]} - {"", " "}:  # one word with the next
-            b, d = b + 1, d + 1
-        there, here = "".join(written[a:b]), "".join(quoted[c:d])
-        at = text.starts[2 * (start + a) + 1] + len(os.path.commonprefix([there, here]))
-        if kind != "equal":
-            differences.append((at, there.strip(), here.strip()))
+    written, differences = list(words), []
+    if sought[0][0].isalnum():
+        written[0] = re.sub(r"^\W+", "", written[0])
+    if sought[-1][-1].isalnum():
+        written[-1] = re.sub(r"\W+$", "", written[-1])
+    for kind, a, b, c, d in SequenceMatcher(None, written, sought, autojunk=False).get_opcodes():
+        if kind != "equal" and (c < d or 0 < a and b < len(written)):
+            at = len(" ".join([*words[:a], ""]))
+            differences.append((at, " ".join(written[a:b]), " ".join(sought[c:d])))
     return differences
-
-
-def with_signs(pieces: Sequence[str]) -> List[str]:
-    """Each word of such pieces with the signs that follow it; the first, with those before it too."""
-    words = ["".join(pieces[at:at + 2]) for at in range(1, len(pieces), 2)]
-    return [pieces[0] + words[0], *words[1:]]
 
 
 def tell_difference(written: str, quoted: str) -> str:
@@ -3002,7 +2952,7 @@ VIEWS = (  # other ways of counting: French name, codec and bytes of what is cou
 )
 
 
-def explain_positions(text: str, document: Document, folded: Folded, start: int, end: Optional[int]) -> str:
+def explain_positions(text: str, document: Document, start: int, end: Optional[int]) -> str:
     """How positions that are wrong in characters would be right, or where the text is; empty when nowhere."""
     for name, codec, width, change in VIEWS:
         empty, quote, view = (change(part).encode(codec, "surrogatepass")
@@ -3011,12 +2961,12 @@ def explain_positions(text: str, document: Document, folded: Folded, start: int,
         there = view[start * width:last * width].decode(codec, "replace")
         if last * width <= len(view) and fold_text(there) == fold_text(text):
             return f"Elles conviendraient comptées {name} : donnez-les en caractères du document."
-    needle, at = fold_text(text), folded_character(folded, document, start)
+    folded, needle, at = fold(document.text), fold_text(text), folded_character(document, start)
     places = {folded.text.rfind(needle, 0, at + len(needle)), folded.text.find(needle, at)} - {-1}
     if not places:
         return ""
     nearest = min(places, key=lambda place: abs(place - at))
-    first, _ = characters_of(folded, document, nearest, nearest + len(needle))
+    first, _ = characters_of(document, nearest, nearest + len(needle))
     return f"Ce texte est ailleurs : il commence à {first}."
 
 
@@ -3067,25 +3017,24 @@ def same_words_in(documents: Documents, quote: Quote, spans: Sequence[Span]) -> 
     found = []
     for span in union(spans):
         if span.document != quote.span.document and span.start < span.end:
-            text = text_of(documents, passage_of(documents, span))
-            found += [span.document] if any(occurrences(quote.text, fold(text))) else []
+            folded = fold(documents[span.document].text)
+            places = occurrences(quote.text, folded, folded.starts[span.start], folded.starts[span.end])
+            found += [span.document] if any(end <= span.end for _, end in places) else []
     return list(dict.fromkeys(found))
 
 
 def find_places(case: Case, sent: Sent, loss: Tree) -> List[Tree]:
     """The passages that a loss names, each once: their ranks, the question's terms they have and lack."""
-    names = [loss["passage"]] if "passage" in loss else []
-    names += [piece["passage"] for piece in loss.get("pieces", ())]
     ranks = {piece["passage"]: piece.get("rank") for piece in [loss, *loss.get("pieces", ())]
              if "passage" in piece}
     places = []
-    for name in dict.fromkeys(names):
+    for name, rank in ranks.items():
         passage = sent.cutting.by_id[name] if sent.cutting else next(
             hit.passage for hit in sent.hits if hit.passage.id == name)
         text = text_of(case.documents, passage)
-        places.append({"passage": name, **passage.span._asdict(), "words": passage.words,
-                       "rank": ranks.get(name), **(describe_match(sent, name, text) if sent.index else
-                          {"score": None, "terms": None, "lacking": None, "near": None}), "text": text})
+        places.append({"passage": name, **passage.span._asdict(), "words": passage.words, "rank": rank,
+                       **(describe_match(sent, name, text) if sent.index else
+                          dict.fromkeys(("score", "terms", "lacking", "near"))), "text": text})
     return places
 
 
@@ -3102,41 +3051,44 @@ def describe_match(sent: Sent, name: str, text: str) -> Tree:
 @lru_cache(1 << 10)
 def fold_case(text: str) -> str:
     """A text without its case and its accents."""
-    return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text.casefold()))
+    return without_accents(text.casefold())
 
 
-def near_forms(lacking: Sequence[str], text: str) -> List[List[str]]:
+def near_forms(lacking: Sequence[str], text: str) -> list:
     """[[term, word], …]: for each term, the word of a text that begins most like it, if one does enough.
 
     Folded, they share their first letters: four at least, and six tenths of the longer, as `prescrit` and
     `prescrivent` do.
     """
     text, near = unicodedata.normalize("NFC", text), []
-    folded_text = fold_case(text)
     for term in lacking:
-        folded = fold_case(term)
-        best, share = "", 0.6
-        at = folded_text.find(folded[:SHARED_LETTERS]) if len(folded) >= SHARED_LETTERS else -1
-        while at >= 0:
-            word = LETTER_RUN.match(folded_text, at).group()
-            shared = len(os.path.commonprefix([folded, word])) / max(len(folded), len(word))
-            if shared >= share and not (at and folded_text[at - 1].isalnum()):
-                if shared > share or not best:
-                    best, share, place = word, shared, at
-            at = folded_text.find(folded[:SHARED_LETTERS], at + len(word))
-        if best:  # as it is written: about there, since folding may lengthen a text, as ß does
-            runs = LETTER_RUN.findall(text, max(0, place - 99), place + 99)
+        share, at, best = max(likenesses(fold_case(term), fold_case(text)), default=(0, 0, ""))
+        if share >= 0.6:  # as it is written: about there, since folding may lengthen a text, as ß does
+            runs = LETTER_RUN.findall(text, max(0, -at - 99), 99 - at)
             near.append([term, next((run for run in runs if fold_case(run) == best), best)])
     return near
 
 
+def likenesses(term: str, text: str) -> Iterator[tuple]:
+    """(share of letters in common, -place, word) of each word of a folded text with a term's first ones."""
+    first = term[:SHARED_LETTERS]
+    at = text.find(first) if len(term) >= SHARED_LETTERS else -1
+    while at >= 0:
+        word = LETTER_RUN.match(text, at).group()
+        if not (at and text[at - 1].isalnum()):
+            yield len(os.path.commonprefix([term, word])) / max(len(term), len(word)), -at, word
+        at = text.find(first, at + len(word))
+
+
 def find_needed(sent: Sent, facts: Sequence[Fact]) -> Tree:
     """The smallest budget that completes a question; of a variant, its smallest depth, then budget, too."""
-    needed = {"budget_words": budget_for(facts, [hit.passage for hit in sent.hits or ()])}
-    if sent.cutting:
-        find = find_deeper_by_document if sent.question.per_document else find_deeper
-        needed["deeper"] = find(sent, facts)
-    return needed
+    budget = budget_for(facts, [hit.passage for hit in sent.hits or ()])
+    if not sent.cutting:
+        return {"budget_words": budget}
+    ranks = {hit.passage.id: hit.rank for hit in sent.hits}
+    return {"budget_words": budget, "deeper": (
+        find_deeper_by_document(sent, facts) if sent.question.per_document else
+        find_deeper(sent, facts, ranks.get if budget else lambda name: rank_of(sent, name)))}
 
 
 def budget_for(facts: Iterable[Fact], passages: Sequence[Passage]) -> Optional[int]:
@@ -3148,62 +3100,51 @@ def budget_for(facts: Iterable[Fact], passages: Sequence[Passage]) -> Optional[i
     return None if None in needs else max(needs)
 
 
-def find_deeper(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
+def find_deeper(sent: Sent, facts: Sequence[Fact], rank: Callable) -> Optional[Tree]:
     """The smallest top_k at which a question is complete, then the smallest budget; None when none is enough.
 
     What needs the whole depth ends in its last passage, beyond the end of all that needs less.
     """
-    ranks = {hit.passage.id: hit.rank for hit in sent.hits}
-    ends = find_ends(sent, facts, ranks.get, lambda name: rank_of(sent, name))
-    if not ends:
+    end = find_end(sent, facts, rank)
+    if not end:
         return None
-    depth, inside, last = max(ends)
-    before = [hit.passage.id for hit in sent.hits[:depth - 1]]
-    if depth > len(sent.hits):
-        before = sent.index.before([term for term, _ in sent.terms], last, sent.admitted)
+    depth, inside, last = end
+    before = sent.index.before([term for term, _ in sent.terms], last, sent.admitted)
     return {"top_k": depth, "budget_words": inside + sum(sent.cutting.by_id[name].words for name in before)}
 
 
 def find_deeper_by_document(sent: Sent, facts: Sequence[Fact]) -> Optional[Tree]:
     """The same in passages of each document."""
     found = sent.index.best([term for term, _ in sent.terms], None, sent.admitted)
-    ranks: Dict[str, int] = {}
-    counts: Counter = Counter()
+    ranks, counts = {}, Counter()
     for name, _ in found:
         document = sent.cutting.by_id[name].span.document
         counts[document] += 1
         ranks[name] = counts[document]
-    ends = find_ends(sent, facts, ranks.get)
-    if not ends:
+    end = find_end(sent, facts, ranks.get)
+    if not end:
         return None
-    depth, _, _ = max(ends)
-    hits = [sent.cutting.by_id[name] for name, _ in best_of_each(found, sent.cutting, depth)]
-    return {"per_document": depth, "budget_words": budget_for(facts, hits)}
+    hits = [sent.cutting.by_id[name] for name, _ in best_of_each(found, sent.cutting, end[0])]
+    return {"per_document": end[0], "budget_words": budget_for(facts, hits)}
 
 
-def find_ends(sent: Sent, facts: Iterable[Fact],
-              *ranks: Callable[[str], Optional[int]]) -> Optional[List[Tuple[int, int, str]]]:
-    """(rank, words of it, id) of the last passage that each fact needs; None when one is out of reach.
+def find_end(sent: Sent, facts: Iterable[Fact], rank: Callable) -> Optional[tuple]:
+    """(rank, words of it, id) of the last passage that facts need; None when one is out of reach.
 
-    ranks give the rank of a passage, or None; the next is asked when one does not reach a quote.
+    rank(passage id) may be None.
     """
     ends = []
     for fact in facts:
-        reached = []
-        for quote in fact.quotes:
-            passages = touching(sent.cutting, quote.span)
-            found = (find_end(quote.span, passages, rank) for rank in ranks)
-            reached.append(next(filter(None, found), None))
+        reached = [end_of(quote.span, touching(sent.cutting, quote.span), rank) for quote in fact.quotes]
         ends.append(min(filter(None, reached), default=None))
-    return None if None in ends else ends
+    return None if None in ends else max(ends)
 
 
-def find_end(quote: Span, passages: Iterable[Passage],
-             rank: Callable[[str], Optional[int]]) -> Optional[Tuple[int, int, str]]:
-    """(rank, words of it, id) of the last passage with some word of a quote that no better one has."""
-    ranked = sorted((found, passage) for passage in passages for found in [rank(passage.id)] if found)
+def end_of(quote: Span, passages: Iterable[Passage], rank: Callable) -> Optional[tuple]:
+    """The same of the last passage with some word of a quote that no better one has."""
     left = [quote]
-    for found, passage in ranked:
+    for found, passage in sorted((found, passage) for passage in passages
+                                 for found in [rank(passage.id)] if found):
         after = [rest for part in left for rest in missing_spans(part, [passage.span])]
         if not after:
             end = max(part.end for part in left)
@@ -3224,19 +3165,18 @@ def format_trips(report: Tree, names: Sequence[str]) -> List[str]:
     """The whole trip of some questions (ids), variant by variant, at most 80 columns wide."""
     from textwrap import wrap
     told = []
-    for number in [number for number, question in enumerate(report["variants"][0]["questions"])
-                   if question["id"] in names]:
-        for variant in report["variants"]:
-            question = variant["questions"][number]
-            if variant is report["variants"][0]:
-                told += [("", f"Question {question['id']} : {question['text']}"), ("", "")]
-            told += [("", variant["id"]), *tell_trip(question, variant["chunking"]), ("", "")]
+    for number, question in enumerate(report["variants"][0]["questions"]):
+        if question["id"] in names:
+            told += [("", f"Question {question['id']} : {question['text']}"), ("", "")]
+            for variant in report["variants"]:
+                told += [("", variant["id"]), *tell_trip(variant["questions"][number], variant["chunking"]),
+                         ("", "")]
     lines = [wrap(text, 80, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
              for indent, text in told]
     return [line for wrapped in lines for line in wrapped or [""]][:-1]
 
 
-def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[Tuple[str, str]]:
+def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[tuple]:
     """(indent, sentence): what was searched, found, cut, proved and lost, and what would be enough."""
     if chunking:
         yield "  ", f"cherchés : {tell_terms(question['terms'], 'passages', '{} ({})') or 'aucun mot'}"
@@ -3747,7 +3687,7 @@ class Corpus:
     """
 
     def __init__(self, case: Case, cutting_of: Callable[[str], Cutting]):
-        self.case, self.cutting_of, self.texts = case, cutting_of, FoldedTexts(case.documents)
+        self.case, self.cutting_of = case, cutting_of
         self.questions = {question.id: question for question in case.questions}
         self.asked = by_name((" ".join(question.text.split()), question.id) for question in case.questions)
         paths = [(plain_path(document.file or name), name) for name, document in case.documents.items()]
@@ -3932,10 +3872,10 @@ def stands_at(document: Document, start: int, last: int, in_words: bool, text: O
         return limits
     if in_words or text is None or last - start != len(text):
         return None
-    folded, needle = corpus.texts[document.id], fold_text(text)
-    at = folded_character(folded, document, start)
+    folded, needle = fold(document.text), fold_text(text)
+    at = folded_character(document, start)
     if folded.text.startswith(needle, at):
-        limits = characters_of(folded, document, at, at + len(needle))
+        limits = characters_of(document, at, at + len(needle))
         return limits if limits[0] == start + len(text) - len(text.lstrip()) else None
     return None
 
@@ -3959,8 +3899,7 @@ def explain_limits(start: int, last: int, end: Optional[int], in_words: bool, do
         sent, there = shown_apart(fold_text(text), there) if there else (shown(text), shown(there))
         problem = f"le texte {sent} n'est pas celui des {place} de {name} : {there}."
     if text and not in_words:
-        problem += " " + corpus.explain(explain_positions, text, document, corpus.texts[document.id],
-                                        start, end)
+        problem += " " + corpus.explain(explain_positions, text, document, start, end)
     return problem.rstrip()
 
 
@@ -3982,12 +3921,12 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Opti
                            f"{shown(elsewhere[0][0].id)} ; corrigez son document.")
     for home, first in places:
         last = first + len(fold_text(text))
-        return (home, *characters_of(corpus.texts[home.id], home, first, last))
+        return (home, *characters_of(home, first, last))
 
 
 def places_of(text: str, homes: Iterable[Document], corpus: Corpus) -> List[tuple]:
     """The (document, character of its folded text) of the first and the last places of a text in each."""
-    needle, folded = fold_text(text), [(home, corpus.texts[home.id].text) for home in homes]
+    needle, folded = fold_text(text), [(home, fold(home.text).text) for home in homes]
     return [(home, at) for home, whole in folded
             for at in sorted({whole.find(needle), whole.rfind(needle)}) if at >= 0]
 
@@ -4000,7 +3939,7 @@ def tell_foreign(corpus: Corpus) -> Iterator[str]:
     for (_, text), (place, named) in islice(corpus.foreign.items(), TOLD_FOREIGN):
         document, cause = named or nearest_document(text, corpus), ", qui n'a aucun de ses mots."
         if document:
-            cause = explain_absence(text, corpus.texts[document.id]).replace(" Recopiez le texte.", "")
+            cause = explain_absence(text, fold(document.text)).replace(" Recopiez le texte.", "")
             cause = f" ; document {shown(document.id)} : {cause}"
         yield f"{place} : le texte {shown(text)} n'est pas dans le corpus{cause}"
 
@@ -4008,8 +3947,8 @@ def tell_foreign(corpus: Corpus) -> Iterator[str]:
 def nearest_document(text: str, corpus: Corpus) -> Optional[Document]:
     """The document that has the most of the words of a text; None when none has any."""
     words = set(LETTER_RUN.findall(fold_text(text).casefold()))
-    shared = {name: len(words.intersection(LETTER_RUN.findall(corpus.texts[name].text.casefold())))
-              for name in corpus.case.documents}
+    shared = {name: len(words.intersection(LETTER_RUN.findall(fold(document.text).text.casefold())))
+              for name, document in corpus.case.documents.items()}
     best = max(shared, key=shared.get)
     return corpus.case.documents[best] if shared[best] else None
 
@@ -4931,15 +4870,17 @@ def outcome_of(attempt: Callable, *given: Any) -> Any:
         return error.sentences
 
 
+TAKEN = "{0} ({1}).id : identifiant « {1} » déjà pris par {2} ({1}).id ; donnez-en un autre."
+
 GUARDS = (  # the sentence to defend, what is tried (or added to the case), what must come, worked by hand
     ("deux documents de même identifiant sont refusés", {"documents": [{"id": "b", "text": "Autre."}]},
-     ["documents[2] (b).id : identifiant « b » déjà pris par documents[1] (b).id ; donnez-en un autre."]),
+     [TAKEN.format("documents[2]", "b", "documents[1]")]),
     ("deux faits de même identifiant sont refusés",
      {"facts": [{"id": "regle", "document": "b", "quote": "140 euros"}]},
-     ["facts[2] (regle).id : identifiant « regle » déjà pris par facts[0] (regle).id ; donnez-en un autre."]),
+     [TAKEN.format("facts[2]", "regle", "facts[0]")]),
     ("deux questions de même identifiant sont refusées",
      {"questions": [{"id": "q", "text": "Combien ?", "required_facts": ["regle"]}]},
-     ["questions[1] (q).id : identifiant « q » déjà pris par questions[0] (q).id ; donnez-en un autre."]),
+     [TAKEN.format("questions[1]", "q", "questions[0]")]),
     ("un fait sur un document inconnu est refusé",
      {"facts": [{"id": "c", "document": "z", "quote": "140 euros"}]},
      ["facts[2] (c).document : document « z » inconnu. Possibles : a, b."]),
@@ -4977,7 +4918,7 @@ GUARDS = (  # the sentence to defend, what is tried (or added to the case), what
 )
 
 
-def run_guards() -> Tuple[List[str], int]:
+def run_guards() -> tuple:
     """The lines to print and the number of failures; a crash is one, and so is having no guard."""
     lines, failures = [], 0
     for number, (sentence, attempt, expected) in enumerate(GUARDS, 1):
@@ -5083,13 +5024,13 @@ def read_file(path: str) -> bytes:
     return b"".join(read_lines(path))
 
 
-def read_lines(path: str) -> Iterator[bytes]:
-    """The lines of a file, one at a time."""
+def read_lines(path: str, place: str = "{} : ") -> Iterator[bytes]:
+    """The lines of a file, one at a time; an AtelierError begins with its place (of the path)."""
     try:
         with open(path, "rb") as file:
             yield from file
     except OSError as error:
-        raise AtelierError(f"{path} : {os_problem(error)} ; vérifiez le chemin.") from None
+        raise AtelierError(f"{place.format(path)}{os_problem(error)} ; vérifiez le chemin.") from None
     except ValueError:
         raise AtelierError(f"{shown(path)} : chemin invalide.") from None
 
@@ -5112,11 +5053,7 @@ class Folder:
         if not path.startswith(os.path.join(self.path, "")):
             raise AtelierError("hors du dossier du fichier qui le nomme ; placez-le sous ce dossier.")
         self.files.append(path)
-        try:
-            with open(path, "rb") as file:
-                return file.read()
-        except OSError as error:
-            raise AtelierError(f"{os_problem(error)} ; vérifiez le chemin.") from None
+        return b"".join(read_lines(path, ""))
 
 
 def goes_to(stream: Any, path: str) -> bool:
@@ -5174,7 +5111,7 @@ def find_problem(path: str, inputs: Sequence[str], others: Sequence[str]) -> str
 UTF8 = {"encoding": "utf-8", "errors": "replace", "newline": "\n"}  # half a pair becomes `?`
 
 
-def write_outputs(texts: Mapping[str, Iterable[str]], staged: Dict[str, str]) -> None:
+def write_outputs(texts: Tree, staged: dict) -> None:
     """Write {path: pieces of a text}; files are staged, then put in their places once all are whole."""
     try:
         for path in sorted(texts, key=is_stream):
@@ -5190,7 +5127,7 @@ def write_outputs(texts: Mapping[str, Iterable[str]], staged: Dict[str, str]) ->
         raise AtelierError(f"{name} : {os_problem(error)} ; cette sortie n'est pas écrite{others}.") from None
 
 
-def stage(path: str, pieces: Iterable[str], staged: Dict[str, str]) -> None:
+def stage(path: str, pieces: Iterable[str], staged: dict) -> None:
     """Write a text beside its target, with the mode that it must have; staged gains {path: that file}."""
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".atelier-{os.urandom(8).hex()}.tmp")
@@ -5204,7 +5141,7 @@ def stage(path: str, pieces: Iterable[str], staged: Dict[str, str]) -> None:
         file.writelines(pieces)
 
 
-def outcome(staged: Mapping[str, str]) -> str:
+def outcome(staged: dict) -> str:
     """What became of the files: one whose temporary file is gone has been replaced."""
     written = [path for path, temporary in staged.items() if not os.path.exists(temporary)]
     return f"déjà écrit : {', '.join(written)}" if written else "rien n'a été remplacé"
@@ -5241,27 +5178,16 @@ def members(value: Any) -> List[tuple]:
     return []
 
 
-def unfold(value: Any, indent: str, levels: int = 99) -> str:
-    """JSON with a line for each item, to so many levels; what holds plain values stays on one."""
+def render_json(value: Any, indent: str = "\n", levels: int = 99) -> Iterator[str]:
+    """The JSON text of a report, piece by piece: a line for each item, to so many levels; the rest on one."""
     pairs = members(value) if levels else []
     if not pairs:
-        return encode(value)
-    opening, closing = "{}" if isinstance(value, dict) else "[]"
-    lines = [("" if key is None else encode(key) + ": ")
-             + unfold(item, indent + "  ", UNFOLDED.get(key, levels - 1)) for key, item in pairs]
-    return opening + indent + "  " + ("," + indent + "  ").join(lines) + indent + closing
-
-
-def render_json(value: Any, indent: str = "\n") -> Iterator[str]:
-    """The JSON text of a report, in pieces no larger than a question."""
-    pairs = members(value) if len(indent) < 8 else []
-    if not pairs:
-        yield unfold(value, indent)
+        yield encode(value)
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     for key, item in pairs:
         yield opening + indent + "  " + ("" if key is None else encode(key) + ": ")
-        yield from render_json(item, indent + "  ")
+        yield from render_json(item, indent + "  ", UNFOLDED.get(key, levels - 1))
         opening = ","
     yield indent + closing
 
@@ -5280,7 +5206,7 @@ def say(text: str, stream: Any) -> None:
 
 
 def is_watched() -> bool:
-    """Whether a person at a terminal reads standard error."""
+    """Whether a person reads standard error."""
     return bool(sys.stderr and sys.stderr.isatty())
 
 

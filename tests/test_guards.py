@@ -15,7 +15,7 @@ MUTANTS = (
       for number, kind in ((1, "document"), (2, "fact"), (3, "question"))),
     (4, "if name is not None and documents and name not in documents:", "if False:"),
     (5, 'if "facts" in case and name not in facts:', "if False:"),
-    (6, "    if not places:\n        raise", "    if not places:\n        return 0, 1\n        raise"),
+    (6, "    if not words:\n        raise", "    if not words:\n        return 0, 1\n        raise"),
     (7, "elif required and not answerable:", "elif False:"),
     (7, "elif answerable and not required:", "elif False:"),
     (8, "title:text text: file:", "title:text text:text file:"),

@@ -170,7 +170,7 @@ class Refusals(TestCase):
         text = "Le loyer est de 900 € par mois ; une remise de 5 % est due, voir § 2 du bail."
         for quote, told in (
                 ("Le loyer est de 900 € par an", "« an » y est écrit « mois »"),
-                ("900 € par mois , une remise", "« mois , » y est écrit « mois ; » (ponctuation)"),
+                ("900 € par mois , une remise", "« , » y est écrit « ; » (ponctuation)"),
                 ("remise de 5 % sera due", "« sera » y est écrit « est »"),
                 ("est due, voir § 3", "« 3 » y est écrit « 2 »"),
                 ("de 900 € par mois ; un rabais", "« un rabais » y est écrit « une remise »")):
