@@ -3562,8 +3562,8 @@ p,ul{margin:.5rem 0}
 a{color:inherit;text-underline-offset:.15em}
 :focus-visible{outline:3px solid var(--proof);outline-offset:2px}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
-.soft,dt,th,figcaption,small,.lab,.off,.row>:first-child{color:var(--soft)}
-figcaption,small,.lab,.row>:first-child,.tag{font-size:.8rem}
+.soft,dt,th,figcaption,small{color:var(--soft)}
+figcaption,small,.tag{font-size:.8rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}
 dd{margin:0}
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
@@ -3581,35 +3581,67 @@ th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line)}
 .lost,.tag{color:var(--lost)}
 details{border-top:1px solid var(--line);padding:.5rem 0}
 summary{cursor:pointer}
-figure{margin:.8rem 0}
-figcaption span{display:inline-block;margin-right:1.2rem}
-.row{display:grid;grid-template-columns:12rem 1fr;align-items:end;gap:0 .8rem}
-.row>*+*{position:relative;height:2.2rem;
-background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
-.strip .row>*+*::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);
-border-left:3px double var(--lost)}
-.strip .first>*+*,.strip .away-row>*+*{background:none}
-.strip .away-row>*+*::after{display:none}
-.row i,.row svg{position:absolute;top:1rem;height:.9rem}
-.row svg{top:0;width:100%;height:100%;stroke:var(--ink)}
-.kept,.cut,.away{border:1px solid}
-.kept{background:var(--kept)}
-.cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
-.away{border-style:dashed}
-.row .q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
-.q b{position:absolute;top:-1.05rem;left:-1px;font:bold .75rem/1rem sans-serif;color:var(--proof)}
-.row .tag{top:0;height:auto;padding:0 .35rem;font-style:normal}
-.before{transform:translateX(-100%)}
-.row .p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
-.o{min-width:3px;background:var(--proof)}
-.bar i,.row i{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.bar i{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 [id]{scroll-margin-top:1rem}
-.words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
-mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
-.off{font-style:italic}
-@media (max-width:40rem){.row,dl{grid-template-columns:1fr}}
+@media (max-width:40rem){dl{grid-template-columns:1fr}}
 @media print{nav,.skip{display:none}figure,.words{break-inside:avoid}h2,h3,summary{break-after:avoid}
 details::details-content{content-visibility:visible;block-size:auto}}
+"""
+TRIP_STYLE = """
+figure{margin:.8rem 0}
+figcaption span{display:inline-block;margin-right:1.2rem}
+.lab,.off,.row>:first-child{color:var(--soft)}
+.lab,.row>:first-child,.zones b,.terms{font-size:.8rem}
+article [id]{scroll-margin-top:6rem}
+.row{display:grid;grid-template-columns:13rem 1fr;align-items:end;gap:0 .8rem}
+.row>*+*{position:relative;height:2.2rem;
+background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
+.strip .row>*+*{background:linear-gradient(90deg,transparent var(--budget),var(--wash) 0)}
+.strip .row>*+*::after{content:"";position:absolute;top:0;bottom:0;left:var(--budget);margin-left:-2px;
+border-left:4px double var(--lost)}
+.zones>*+*::after{top:1.3rem!important}
+.zones>*+*>*{position:absolute;white-space:nowrap;font-weight:400;color:var(--soft);
+--at:clamp(9.5rem,var(--budget),100% - 9rem);line-height:1.3rem}
+.zones b:nth-child(1){right:calc(100% - var(--at) + 2.4rem)}
+.zones b:nth-child(2){left:var(--at);transform:translateX(-50%);font-weight:700;color:var(--lost)}
+.zones b:nth-child(3){left:calc(var(--at) + 2.4rem)}
+.row i,.row svg{position:absolute;top:1rem;height:.9rem}
+.row svg{top:0;width:100%;height:100%;stroke:var(--ink)}
+.kept,.cut,.away{border:1px solid var(--soft)}
+.kept{background:var(--kept)}
+.again{background:radial-gradient(var(--kept) 35%,var(--paper) 40%) 0/4px 4px;border:1px solid var(--soft)}
+.cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
+.away{background:var(--paper)}
+.row .q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
+.row .lost{border:2px dashed var(--lost)}
+.row .twice{border-width:1px}
+.row .from{border-left:0}.row .on{border-right:0}
+.q b{position:absolute;top:-1.05rem;left:-1px;font:bold .75rem/1rem sans-serif;color:var(--proof)}
+.lost b,.off mark b{color:var(--lost)}
+.row .p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
+.o{min-width:3px;background:var(--proof)}
+.row i,.terms i{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
+.off{font-style:italic}
+mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
+mark.lost{border-bottom:3px dashed var(--lost)}
+mark b{font:bold .75rem/1 sans-serif;color:var(--proof);margin-right:.3em;vertical-align:.2em}
+mark.lost b,.end{color:var(--lost)}
+.end{border:1px solid;padding:0 .3rem;white-space:nowrap;font-size:.8rem}
+.loss{border-left:4px solid var(--lost);padding-left:.6rem}
+.terms{margin:.3rem 0}
+.terms dd>*{display:inline-block;font-style:normal;margin:0 .3rem .2rem 0}
+.terms i{border:1px solid var(--line);padding:0 .3rem;
+background:linear-gradient(var(--kept) 0 0) 0 100%/var(--part) 4px no-repeat}
+.terms s{color:var(--soft)}
+.curves{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));gap:0 1.5rem}
+.curve{width:100%;height:5rem;overflow:visible;border:solid var(--soft);border-width:0 0 1px 1px}
+.curve path{fill:none;stroke:var(--ink);stroke-width:2;vector-effect:non-scaling-stroke}
+.curve .limit{stroke:var(--lost);stroke-dasharray:4 3}
+.claim{display:grid;grid-template-columns:1fr 1fr;gap:0 1.5rem;border-top:1px solid var(--line);padding:.6rem 0}
+.claim h3{margin:0}.unsupported h3{color:var(--lost)}
+.claim blockquote{margin:0 0 .6rem;padding-left:.8rem;border-left:3px solid var(--line)}
+@media (max-width:40rem){.row,.claim{grid-template-columns:1fr}}
 """
 HEAD = """<!DOCTYPE html>
 <html lang="fr">
@@ -3641,7 +3673,9 @@ COLUMNS = (  # of the variants: label, what is shown, a figure of the summary, w
 )
 DETAILED_QUESTIONS = 50  # beyond, the page is brief: only the questions that lost a proof are detailed
 SHOWN_WORDS = 200        # of what the budget cut from a passage
-AROUND_WORDS = 15        # on each side of a quote, on a brief page
+AROUND_WORDS = 15        # on each side of a quote, on a brief page or in a passage that was not found
+SHOWN_WINNERS = 10       # the first hits, by the terms that they were found by
+SHOWN_STEPS = 5          # of a curve, told in words
 DRAWN_QUOTES = 40        # one a line; beyond, all on one
 TOLD_LIMITS = 20         # of the passages of a document
 
@@ -3694,7 +3728,7 @@ def draw_page(report: Tree) -> Iterator[str]:
     """The pieces of the page of a report, of a case or of citations."""
     of_case = "case" in report
     title = report["case"]["title"] or report["case"]["file"] if of_case else report["citations"]["file"]
-    yield HEAD.format(escape("Atelier – " + title), STYLE)
+    yield HEAD.format(escape("Atelier – " + title), STYLE + TRIP_STYLE)
     yield from (draw_report if of_case else draw_citations)(report, title)
     yield "</main></body>\n</html>\n"
 
@@ -3755,7 +3789,7 @@ def draw_matrix(variants: list, linked: Set[int]) -> Iterator[List[str]]:
     for number, question in enumerate(variants[0]["questions"]):
         cells = []
         for column, variant in enumerate(variants):
-            link = f' href="#d{number}-{column}"' if number in linked else ""
+            link = f' href="#q{number}v{column}"' if number in linked else ""
             marks = [draw_mark(fact, link) for fact in variant["questions"][number]["facts"]]
             marks = marks or ['<span class="soft">sans preuve exigée</span>']
             cells.append(tag("td", tag('div class="marks"', *marks)))
@@ -3772,9 +3806,10 @@ def draw_mark(fact: Tree, link: str) -> str:
 def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) -> Iterator[str]:
     """The questions that are detailed, by their numbers; brief: advice is given once."""
     yield '<section id="trajets"><h2>Le trajet de chaque preuve</h2>' + tag("p", fr(
-        "Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le "
-        "budget. Plein : envoyé ; hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres "
-        "lettrés sont les preuves exigées. Les mots d'un document se comptent à partir de 0."))
+        "Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots. Plein : envoyé ; pointillé : "
+        "envoyé une fois de plus ; hachuré : coupé ; vide, à droite du trait : un passage resté hors des "
+        "passages trouvés. Un cadre lettré est une preuve exigée ; tireté, elle est perdue ; ouvert, elle "
+        "continue ailleurs ([B…, …B]). Les mots d'un document se comptent à partir de 0."))
     left = len(variants[0]["questions"]) - len(detailed)
     if left:
         yield tag("p", fr(f"{counted(left, 'question')} sans preuve perdue : dans la matrice seulement."))
@@ -3788,30 +3823,96 @@ def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) ->
 
 
 def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
-    """A question, and a fold for each variant: the strip, the words; brief: only where a proof was lost."""
-    asked, folds = variants[0]["questions"][number], []
-    for column, variant in enumerate(variants):
-        question = variant["questions"][number]
-        facts, hits = lettered(question["facts"]), shown_hits(variant, question)
-        lost = ", ".join(f"{fact['id']} : {STAGE[fact['loss']['stage']].label}"
-                         for fact in facts if fact["loss"])
-        state = fr(lost or ("preuves couvertes" if facts else "sans réponse attendue"))
-        place, name = f'id="d{number}-{column}"', escape(variant["id"]) + " – "
-        if brief and not lost:
-            folds.append(tag("p " + place, name, state))
-            continue
-        strip = draw_strip(hits, facts, budget, brief) or tag("p", fr(NOTHING_FOUND[question["no_hits"]]))
-        folds.append(tag("details open" if lost and not brief else "details",
-                         tag("summary", name, tag('span class="lost"' if lost else "span", state)),
-                         tag("div " + place, strip, *draw_words(hits, facts, brief))))
-    return tag(f'article aria-labelledby="q{number}"', tag(f'h3 id="q{number}"', escape(asked["text"])),
-               tag('p class="soft"', escape(asked["id"])), *folds)
+    """A question, and the trip of each variant, all on one scale."""
+    asked = variants[0]["questions"][number]
+    trips = [make_trip(variant, variant["questions"][number]) for variant in variants]
+    scale = max(1.2 * budget, *(max(
+        sum(hit["words"] for hit in trip.hits),
+        budget + max((place["words"] for place in trip.away), default=0)) for trip in trips))
+    folds = [draw_trip(f"q{number}v{column}", variant["id"], trip, (budget, scale), brief)
+             for column, (variant, trip) in enumerate(zip(variants, trips))]
+    return tag(f'article aria-labelledby="q{number}"', tag(f'h3 id="q{number}"', bdi(asked["text"])),
+               tag('p class="soft"', bdi(asked["id"])), *folds)
 
 
-def lettered(facts: list) -> list:
-    """The facts of a question, with a letter each: A, B, C…, then 27, 28…"""
-    return [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
-            for number, fact in enumerate(facts)]
+Trip = record("Trip", "question hits facts away", """
+    What the page draws of a question for one variant: the hits, the facts with their letters, and the
+    passages, not among the hits, where a lost proof stands.""")
+Part = record("Part", "fact label first last start end", """
+    What a passage holds of a fact's quote: words first to last - 1 of the document, start to end - 1 of the
+    passage, those put before it counted; the label says on which side the quote goes on elsewhere.""")
+
+
+def make_trip(variant: Tree, question: Tree) -> Trip:
+    hits = shown_hits(variant, question)
+    facts = [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
+             for number, fact in enumerate(question["facts"])]  # A, B, C…, then 27, 28…
+    found = {hit["passage"] for hit in hits}
+    away = {place["passage"]: {**place, "lead_words": lead_of(place, fact), "kept_words": 0}
+            for fact in facts if fact["loss"] for place in fact["loss"].get("places", ())
+            if place["passage"] not in found}
+    return Trip(question, hits, facts, list(away.values()))
+
+
+def shown_hits(variant: Tree, question: Tree) -> list:
+    """The hits; of another engine, what it sent, then what it found and left."""
+    def key(hit):
+        return hit["passage"] or hit["text"]
+    hits = question["hits_before_budget"] or []
+    if variant["chunking"] is not None:
+        return hits
+    found = {key(hit): hit for hit in hits}
+    sent = [{**found.get(key(part), part), "rank": part["rank"], "kept_words": part["words"]}
+            for part in question["context"]]
+    names = set(map(key, sent))
+    return sent + [{**hit, "kept_words": 0} for hit in hits if key(hit) not in names]
+
+
+def lead_of(place: Tree, fact: Tree) -> int:
+    """The words before the first whole one of a passage: all that is over, unless half a word ends it."""
+    over = place["words"] - place["end"] + place["start"]
+    at = max(0, fact["start"] - place["start"])
+    word = fact["quote"].split()[max(0, place["start"] - fact["start"])]
+    return over - (over > 0 and fold(word) not in fold(" ".join(place["text"].split()[over + at:][:1])))
+
+
+def places_in(hit: Tree, facts: list) -> List[Part]:
+    """What a passage holds of each fact; nothing when its text is foreign to the corpus."""
+    parts = []
+    for fact in facts:
+        if fact["document"] == hit["document"]:
+            first, last = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
+            lead, label = hit["lead_words"] - hit["start"], fact["letter"]
+            if (first, last) != (fact["start"], fact["end"]):
+                label = ("[" if first == fact["start"] else "…") + label
+                label += "]" if last == fact["end"] else "…"
+            if first < last:
+                parts.append(Part(fact, label, first, last, lead + first, lead + last))
+    return parts
+
+
+def draw_trip(place: str, name: str, trip: Trip, scale: Tuple[int, float], brief: bool) -> str:
+    """The trip of a variant, folded, open when it lost a proof; brief: told alone when it lost none.
+
+    place is its anchor, scale the budget and the words that a line of the strip is long.
+    """
+    lost = [(number, fact) for number, fact in enumerate(trip.facts) if fact["loss"]]
+    state = ", ".join(bdi(fact["id"]) + fr(" : " + STAGE[fact["loss"]["stage"]].label) for _, fact in lost)
+    name = bdi(name) + " – "
+    if not lost:
+        state = fr("preuves couvertes" if trip.facts else "sans réponse attendue")
+        if brief:
+            return tag(f'p id="{place}"', name, state)
+    strip = draw_strip(trip, *scale, brief) or tag("p", fr(NOTHING_FOUND[trip.question["no_hits"]]))
+    losses = [draw_loss(f"{place}f{number}", fact, brief) for number, fact in lost]
+    if lost:
+        losses.append(draw_terms(trip, brief))
+        if trip.question["needed"]:
+            needed = tell_needed(trip.question["needed"])
+            losses.append(tag("p", fr(needed[0].upper() + needed[1:] + ".")))
+    return tag("details open" if lost and not brief else "details",
+               tag("summary", name, tag('span class="lost"' if lost else "span", state)),
+               tag(f'div id="{place}"', strip, *draw_words(trip, scale[0], brief), *losses))
 
 
 def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
@@ -3826,126 +3927,207 @@ def boxes(kind: str, quotes: list, total: int) -> str:
 
 
 def track(label: str, drawn: str, told: str, kind: str = "") -> str:
-    """A label, and boxes on a line with the words that say the same."""
-    return tag(f'div class="row{kind}"', tag("span", bdi(label)),
+    """A label of markup, and boxes on a line with the words that say the same."""
+    return tag(f'div class="row{kind}"', tag("span", label),
                tag(f'span role="img" aria-label="{fr(told)}"', drawn))
 
 
-def shown_hits(variant: Tree, question: Tree) -> list:
-    """The hits; of another engine, what it sent, then what it found and left."""
-    hits = question["hits_before_budget"] or []
-    if variant["chunking"] is not None:
-        return hits
-    found = {hit["passage"]: hit for hit in hits}
-    sent = [{**found.get(part["passage"], part), "rank": part["rank"], "kept_words": part["words"]}
-            for part in question["context"]]
-    names = {hit["passage"] for hit in sent}
-    return sent + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in names]
+def label_of(hit: Tree, rank: str) -> str:
+    """`2 · regles#0002`."""
+    return fr(rank + " · ") + (bdi(hit["passage"]) if hit["passage"] else "texte étranger au corpus")
 
 
-def places_in(hit: Tree, facts: list) -> List[tuple]:
-    """(letter, start, end) of the quotes in a passage, in its own words, those put before it counted."""
-    places, lead = [], hit["lead_words"] - hit["start"]
-    for fact in facts:
-        start, end = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
-        if fact["document"] == hit["document"] and start < end:
-            places.append((fact["letter"], lead + start, lead + end))
-    return places
-
-
-def draw_strip(hits: list, facts: list, budget: int, brief: bool) -> str:
-    """The hits to scale, the budget, and, not among them, the passages where a lost proof really stands.
+def draw_strip(trip: Trip, budget: int, scale: float, brief: bool) -> str:
+    """The hits to scale on both sides of the budget, then the passages away where a lost proof stands.
 
     Empty when there are none; brief: hits without proof share a line.
     """
-    found = {hit["passage"] for hit in hits}
-    away = [(fact, place) for fact in facts if fact["loss"]
-            for place in fact["loss"].get("places", ()) if place["passage"] not in found]
-    if not hits and not away:
+    if not trip.hits and not trip.away:
         return ""
-    scale = max(budget, sum(hit["words"] for hit in hits),
-                *(place["end"] - place["start"] for _, place in away))
-    limit = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale,
-                fr(f"budget : {counted(budget, 'mot')}"))
-    tracks, before, group = [tag('div class="row first"', "<span></span>", tag("span", limit))], 0, []
-    for hit, after in zip(hits, [*hits[1:], None]):
+    tracks, before, group, sent = [], 0, [], {}
+    for hit, after in zip(trip.hits, [*trip.hits[1:], None]):
         group.append(hit)
-        if not brief or after is None or places_in(hit, facts) or places_in(after, facts):
-            tracks.append(draw_passages(group, before, scale, facts))
+        if not brief or after is None or places_in(hit, trip.facts) or places_in(after, trip.facts):
+            name = f"{group[0]['rank']} à {hit['rank']}" if group[1:] else label_of(hit, str(hit["rank"]))
+            tracks.append(draw_passages(group, name, before, scale, trip.facts, sent))
             before, group = before + sum(hit["words"] for hit in group), []
-    tracks += [draw_away(fact, place, scale) for fact, place in away]
-    legend = [tag("span", fr(f"{fact['letter']} : {fact['id']}, {sign_of(fact)[1]}")) for fact in facts]
-    strip = f'div class="strip" style="--budget:{round(100 * budget / scale, 1):g}%"'
-    return tag("figure", tag(strip, *tracks), tag("figcaption", " ".join(legend)))
+    tracks += [draw_passages([place], label_of(place, rank_in_words(place["rank"])), budget, scale,
+                             trip.facts) for place in trip.away]
+    legend = [tag("span", fact["letter"] + fr(" : "), bdi(fact["id"]), ", " + sign_of(fact)[1])
+              for fact in trip.facts]
+    over = sum(hit["kept_words"] for hit in trip.hits) - budget
+    if over > 0:
+        legend.append(tag('span class="lost"', fr(f"envoyé au-delà du budget : {counted(over, 'mot')}")))
+    zones = "".join(tag("b", fr(zone)) for zone in ("envoyé au modèle", counted(budget, "mot"), "hors budget"))
+    return tag("figure", tag(f'div class="strip" style="--budget:{round(100 * budget / scale, 1):g}%"',
+                             tag('div class="row zones"', "<span></span>", tag("span", zones)), *tracks),
+               tag("figcaption", " ".join(legend)))
 
 
-def draw_passages(group: list, before: int, scale: int, facts: list) -> str:
-    """A line of the strip, after some words: one passage, or several without proof."""
-    hit, words, sent = group[0], *(sum(hit[name] for hit in group) for name in ("words", "kept_words"))
-    drawn = box("kept", before, before + sent, scale) if sent else ""
-    drawn += box("cut", before + sent, before + words, scale) if sent < words else ""
-    told = f"{counted(sent, 'mot envoyé')}, {counted(words - sent, 'coupé')}"
-    first = hit["start"] - hit["lead_words"]  # told as in the JSON: words of the document, from 0
-    for letter, start, end in places_in(hit, facts):
-        drawn += box("q", before + start, before + end, scale, tag("b", letter))
-        told += f" ; {letter}, mots {first + start} à {first + end - 1}"
-    name = "· " + hit["passage"] if len(group) == 1 else f"à {group[-1]['rank']}"
-    return track(f"{hit['rank']} {name} · {counted(words, 'mot')}", drawn, told)
+def draw_passages(group: list, name: str, before: int, scale: float, facts: list,
+                  sent: Optional[dict] = None) -> str:
+    """A line of the strip, after some words: one passage, or several without proof.
+
+    sent is what was sent before, for sent_again; None for a passage that was not found.
+    """
+    hit, words, kept = group[0], *(sum(hit[name] for hit in group) for name in ("words", "kept_words"))
+    drawn = box("kept", before, before + kept, scale) if kept else ""
+    drawn += box("away" if sent is None else "cut", before + kept, before + words, scale) * (kept < words)
+    told, again, at = f"{counted(kept, 'mot envoyé')}, {counted(words - kept, 'coupé')}", [], before
+    for passage in group if kept else ():
+        repeated = sent_again(passage, sent)
+        lead = passage["lead_words"] - (passage["start"] or 0)
+        drawn += "".join(box("again", at + lead + part.start, at + lead + part.end, scale)
+                         for part in repeated)
+        again, at = again + repeated, at + passage["words"]
+    told += f", dont {counted(size(again), 'répété')}" if again else ""
+    for part in places_in(hit, facts):
+        kind = " from" * part.label.startswith("…") + " on" * part.label.endswith("…")
+        kind += " lost" if part.fact["loss"] else " twice" * (
+            not missing_spans(Span(hit["document"], part.first, part.last), again))
+        drawn += box("q" + kind, before + part.start, before + part.end, scale, tag("b", part.label))
+        told += f" ; {part.label}, mots {part.first} à {part.last - 1}"
+    return track(f"{name} · {fr(counted(words, 'mot'))}", drawn, told, " away-row" * (sent is None))
 
 
-def draw_away(fact: Tree, place: Tree, scale: int) -> str:
-    """The line of a passage that was not found, and of the lost proof that it holds, at least in part."""
-    start, words, letter = place["start"], place["end"] - place["start"], fact["letter"]
-    first, last = max(start, fact["start"]), min(place["end"], fact["end"])
-    quote = box("q", first - start, last - start, scale, tag("b", letter))
-    return track(f"{rank_in_words(place['rank'])} · {place['passage']} · {counted(words, 'mot')}",
-                 box("away", 0, words, scale) + quote, f"{letter}, mots {first} à {last - 1}", " away-row")
+def sent_again(hit: Tree, sent: dict) -> List[Span]:
+    """What was sent of a passage and already had been; sent: {document: (starts, ends) of disjoint spans}."""
+    kept = hit["kept_words"] - hit["lead_words"]
+    if hit["document"] is None or kept <= 0:
+        return []
+    start, end = hit["start"], min(hit["end"], hit["start"] + kept)
+    starts, ends = sent.setdefault(hit["document"], ([], []))
+    first, last = bisect_right(ends, start), bisect_left(starts, end)
+    spans = list(zip(starts[first:last], ends[first:last]))
+    starts[first:last] = [min([start, *starts[first:last]])]
+    ends[first:last] = [max([end, *ends[first:last]])]
+    return [Span(hit["document"], max(start, other), min(end, last)) for other, last in spans]
 
 
-def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
-    """What was sent (brief: around the quotes), then each loss in a sentence, and what to try."""
-    room = SHOWN_WORDS
-    for hit in hits:
-        places = [place for _, *place in places_in(hit, facts)]
-        shown_words = min(hit["words"], hit["kept_words"] + room)
-        room -= shown_words - hit["kept_words"]
+def draw_words(trip: Trip, budget: int, brief: bool) -> Iterator[str]:
+    """What was sent and what was cut (brief: around the quotes), with the word where the budget ends."""
+    room, before = SHOWN_WORDS, 0
+    for hit, is_away in [*((hit, False) for hit in trip.hits), *((place, True) for place in trip.away)]:
+        parts, kept, words = places_in(hit, trip.facts), hit["kept_words"], hit["words"]
+        shown_words = min(words, kept + room)
+        room -= shown_words - kept
         around = [(0, shown_words)]
-        if brief:
-            around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
-        around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
+        if brief or is_away:
+            around = [(max(0, part.start - AROUND_WORDS), part.end + AROUND_WORDS) for part in parts]
+        around += [(part.start, part.end) for part in parts if part.end > shown_words]  # however far
+        end = budget - before if before < budget <= before + kept else None
+        before += kept
         if around:
-            label = tag('span class="lab"', bdi(f"{hit['rank']} · {hit['passage']}"))
-            yield tag('p class="words" dir="auto"', label, "\n", mark_words(hit, places, around))
-    for fact in facts:
-        if fact["loss"]:
-            stage = STAGE[fact["loss"]["stage"]]
-            sentence = fr(f"{fact['id']} : {stage.label} ({detail_of(fact['loss'])}).")
-            yield tag("p", tag('span class="lost"', sentence), " «\u00a0", bdi(fact["quote"]), "\u00a0»",
-                      "" if brief else "<br>" + fr(stage.advice))
+            state = f"{counted(kept, 'mot envoyé')} sur {words}" if kept < words else "envoyé"
+            label = label_of(hit, rank_in_words(hit["rank"]) if is_away else str(hit["rank"]))
+            label = tag('span class="lab"', label, fr(" · " + (state if kept else "non envoyé")))
+            yield tag('p class="words" dir="auto"', label, "\n", mark_words(hit, parts, around, end, budget))
 
 
-def mark_words(hit: Tree, places: list, around: list) -> str:
-    """The words around some places, quotes marked, the budget's cut greyed; others are counted."""
-    def within(pairs):
-        return any(first <= start < last for first, last in pairs)
+def mark_words(hit: Tree, parts: List[Part], around: list, end: Optional[int], budget: int) -> str:
+    """The words around some places, quotes marked, what was not sent greyed; others are counted.
+
+    end: how many of its words come before the budget's end, if it ends there.
+    """
     words, sent = list(WORD.finditer(hit["text"])), hit["kept_words"]
-    limits = sorted({min(limit, len(words)) for limit in {0, sent, len(words)}.union(*places, *around)})
+    ends = fr(f" ✂ {'1er' if budget == 1 else f'{budget}e'} mot : fin du budget ")
+    edges = {limit for pair in around for limit in pair
+             if not any(part.start < limit < part.end for part in parts)}  # a quote is not broken there
+    edges |= {0, sent, end or 0}.union(*((part.start, part.end) for part in parts))
+    limits = sorted({min(limit, len(words)) for limit in edges | {len(words)}})
     text, left = "", 0
-    for start, end in zip(limits, limits[1:]):
-        if not within(around):
-            left += end - start
-            continue
-        if start:
-            text += left_out(left) if left else hit["text"][words[start - 1].end():words[start].start()]
-        part, left = escape(hit["text"][words[start].start():words[end - 1].end()]), 0
-        part = tag("mark", part) if within(places) else part
-        text += tag('span class="off"', part) if start >= sent else part
+    for start, last in zip(limits, limits[1:]):
+        if any(first < last and start < final for first, final in around):
+            if start:
+                text += left_out(left) if left else hit["text"][words[start - 1].end():words[start].start()]
+            part = mark_part(hit["text"][words[start].start():words[last - 1].end()], start, parts)
+            text, left = text + (tag('span class="off"', part) if start >= sent else part), 0
+        else:
+            left += last - start
+        if last == end:
+            text += " " + tag('b class="end"', ends)
     return text + (left_out(left) if left else "")
+
+
+def mark_part(text: str, start: int, parts: List[Part]) -> str:
+    """The words of a passage from start on, marked and lettered where quotes hold them."""
+    held = [part for part in parts if part.start <= start < part.end]
+    letters = [tag("b", part.label) for part in held if part.start == start]
+    lost = ' class="lost"' if all(part.fact["loss"] for part in held) else ""
+    return tag("mark" + lost, *letters, escape(text)) if held else escape(text)
 
 
 def left_out(words: int) -> str:
     """`… 191 mots …`, in the place of words that are not shown."""
     return " " + tag('span class="off"', fr(f"… {counted(words, 'mot')} …")) + " "
+
+
+def draw_loss(place: str, fact: Tree, brief: bool) -> str:
+    """A lost proof: at which stage, its quote and, unless brief, what to try; place is its anchor."""
+    loss, values = fact["loss"], words_of(fact["loss"])
+    values = {name: fr(value) for name, value in {**loss, **values}.items() if isinstance(value, (str, int))}
+    values["passage"] = bdi(loss.get("passage"))
+    values["pieces"] = " + ".join(bdi(piece["passage"]) + fr(f" ({rank_in_words(piece['rank'])})")
+                                  for piece in loss.get("pieces", ()))
+    stage = STAGE[loss["stage"]]
+    told = f"{fact['letter']} · {bdi(fact['id'])}{fr(' : ' + stage.label)}"
+    return tag(f'p class="loss" id="{place}"', tag('b class="lost"', told),
+               f" ({fr(stage.detail).format(**values)}). «\u00a0", bdi(fact["quote"]), "\u00a0»", "" if brief else "<br>" + fr(advice_of(loss)))
+
+
+def draw_terms(trip: Trip, brief: bool) -> str:
+    """The terms that won the first hits their ranks; those that the passages of lost proofs have and lack."""
+    places = {place["passage"]: place for fact in trip.facts if fact["loss"]
+              for place in fact["loss"].get("places", ()) if place["terms"] is not None}
+    rows = [hit for hit in trip.hits[:1 if brief else SHOWN_WINNERS] if hit.get("terms")]
+    rows = {place["passage"]: place for place in [*rows, *places.values()]}
+    largest = max((term["part"] for place in rows.values() for term in place["terms"]), default=0)
+    lines = [tag("dt", tag("b", "ce que chaque terme compte")), "<dd></dd>"] if rows else []
+    for place in rows.values():
+        chips = [tag(f'i style="--part:{100 * term["part"] / largest:.0f}%"',
+                     escape(f"{term['term']} {decimal(term['part'], 3)}")) for term in place["terms"]]
+        near = dict(place.get("near", ()))
+        lacking = [tag("s", escape(term)) + (fr(" ≈ ") + escape(near[term]) if term in near else "")
+                   for term in place.get("lacking", ())]
+        if lacking:
+            chips.append(tag("span", fr("n'a pas : "), ", ".join(lacking)))
+        lines += [tag("dt", label_of(place, rank_in_words(place["rank"]))), tag("dd", " ".join(chips))]
+    return tag('dl class="terms"', *lines) if lines else ""
+
+
+def draw_curves(variants: list, budget: int) -> str:
+    """Complete contexts as the budget grows, a small step curve a variant, all on one scale; the case's budget,
+    in words, is marked.  Where a proof ranked too low, as the depth grows, too.
+    """
+    last = max(budget, *(step[0] for variant in variants for step in variant["summary"]["budget_curve"] or ()),
+               0)
+    return tag('div class="curves"', *[
+        draw_curve(variant["id"], variant["summary"], budget, last) for variant in variants])
+
+
+def draw_curve(name: str, summary: Tree, budget: int, last: int) -> str:
+    """The curves of a variant, and the sentences that say the same."""
+    asked, steps = summary["answerable_questions"], summary["budget_curve"] or []
+    reached = max((complete for words, complete in steps if words <= budget), default=0)
+    told = [f"{reached} sur {asked} à {counted(budget, 'mot')}"]
+    told += [f"{complete} dès {words}" for words, complete in steps if words > budget][:SHOWN_STEPS]
+    told += ["{1} au plus, dès {0}".format(*steps[-1])] if steps and steps[-1][0] > budget else []
+    drawn = draw_steps(steps, asked, last, "; ".join(told), f'<path class="limit" d="M{budget} 0V{asked}"/>')
+    captions = [tag("b", bdi(name)), fr(" ; ".join(told))]
+    depths = summary["depth_curve"] if "ranked_too_low" in summary["losses"] else None
+    if depths:
+        deep = [f"{complete} à top_k {depth}" for depth, complete in depths]
+        deep[SHOWN_STEPS:-1] = ["…"] if len(deep) > SHOWN_STEPS + 1 else deep[SHOWN_STEPS:-1]
+        captions.append(fr("par la profondeur, quel que soit le budget : " + ", ".join(deep)))
+        drawn += draw_steps(depths, asked, depths[-1][0], captions[-1])
+    return tag("figure", drawn, tag("figcaption", "<br>".join(captions)))
+
+
+def draw_steps(steps: list, height: int, last: int, told: str, more: str = "") -> str:
+    """A step curve of [value, count], its coordinates being values and counts."""
+    path = "".join(f"H{value}V{height - count}" for value, count in steps)
+    return tag(f'svg class="curve" role="img" aria-label="{escape(told)}" viewBox="0 0 {last} {height or 1}" '
+               'preserveAspectRatio="none"', f'<path d="M0 {height}{path}H{last}"/>', more)
 
 
 def draw_documents(documents: list, variants: list) -> Iterator[str]:
@@ -3974,12 +4156,12 @@ def draw_document(document: Tree, quotes: List[tuple], variants: list) -> str:
             for _, _, fact, where in split:
                 broken.setdefault((fact, where), []).append(variant["id"])
             places = some(map(str, limits), TOLD_LIMITS)
-            tracks.append(track(variant["id"], draw_limits(limits, total) + boxes("p", split, total),
+            tracks.append(track(bdi(variant["id"]), draw_limits(limits, total) + boxes("p", split, total),
                                 f"{counted(len(limits) - 1, 'passage')}, limites aux mots {places}"))
     if len(quotes) > DRAWN_QUOTES:
         tracks.append(track("les preuves", boxes("o", quotes, total), proofs))
     else:
-        tracks += [track(f"{fact} · {start}–{end - 1}", box("q", start, end, total),
+        tracks += [track(f"{bdi(fact)} · {start}–{end - 1}", box("q", start, end, total),
                          f"mots {start} à {end - 1}") for start, end, fact in quotes]
     sentences = [f"{fact} : {where} par {', '.join(names)}." for (fact, where), names in broken.items()]
     if len(sentences) > DRAWN_QUOTES:
@@ -4009,7 +4191,7 @@ def draw_limits(limits: Iterable[int], total: int) -> str:
 
 
 def draw_citations(report: Tree, title: str) -> Iterator[str]:
-    """Three fractions as bars, then the claims by verdict, each citation with its status."""
+    """Three fractions as bars, then the claims by verdict, claim and cited texts beside each other."""
     citations = report["citations"]
     yield draw_header(title, "", {"Empreinte": citations["sha256"], "Atelier": report["atelier"]})
     rows = []
@@ -4019,16 +4201,39 @@ def draw_citations(report: Tree, title: str) -> Iterator[str]:
     yield '<main id="contenu">'
     yield tag("section", "<h2>Trois fractions</h2>", *table(("part", "compte"), rows, ' class="n"'))
     for verdict, label in CLAIMS.items():
-        rows = [draw_claim(claim) for claim in citations["claims"] if claim["verdict"] == verdict]
-        yield tag("section", tag("h2", fr(f"{label} : {len(rows)}")),
-                  *table(("affirmation", "citations"), rows) if rows else "")
+        claims = [claim for claim in citations["claims"] if claim["verdict"] == verdict]
+        yield tag("section", tag("h2", fr(f"{label} : {len(claims)}")), *map(draw_claim, claims))
 
 
-def draw_claim(claim: Tree) -> List[str]:
-    """Its line of the table."""
-    told = [fr(f"{cited['passage']} : {STATUSES[cited['status']]}, {RELATIONS[cited['relation']]}"
-               + ", répétée" * cited["duplicate"]) for cited in claim["citations"]]
-    return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
+def draw_claim(claim: Tree) -> str:
+    """A claim beside what it cites; the words that one side alone has are marked, grammar apart."""
+    cited, text = claim["citations"], claim.get("text", "")
+    others = " ".join(citation.get("text", "") for citation in cited)
+    shape = {"supported": "●", "review": "◐", "unsupported": "✕"}[claim["verdict"]]
+    told = [tag("h3", tag('span aria-hidden="true"', shape), " ", bdi(claim["id"]),
+                fr(" : " + VERDICTS[claim["verdict"]])),
+            tag('p dir="auto"', mark_new(text, others) if others else escape(text))]
+    return tag(f'article class="claim {claim["verdict"]}"', tag("div", *told), tag("div", *(
+        tag("blockquote", tag('p class="lab"', tell_citation(citation)),
+            tag('p dir="auto"', mark_new(citation.get("text", ""), text))) for citation in cited)
+        or tag("p", "sans citation")))
+
+
+def tell_citation(citation: Tree) -> str:
+    """`S1 : valide, soutient`, and what else is known of it."""
+    told = f" : {STATUSES[citation['status']]}, {RELATIONS[citation['relation']]}"
+    told += ", répétée" * citation["duplicate"]
+    for key, words in (("excerpt", "extrait exact"), ("typography", "seule la typographie diffère"),
+                       ("same_content", "même texte")):
+        told += f", {words}" if citation.get(key) else ""
+    return bdi(citation["passage"]) + fr(told)
+
+
+def mark_new(text: str, other: str) -> str:
+    """A text, its words that another has not marked, whatever their case and accents; grammar is left."""
+    known = {fold_case(word) for word in [*LETTER_RUN.findall(other), *STOP_WORDS]}
+    return "".join(tag("mark", escape(part)) if number % 2 and fold_case(part) not in known else escape(part)
+                   for number, part in enumerate(re.split(f"({LETTER_RUN.pattern})", text)))
 
 
 # --- 22. Guards: the thirteen of --self-test ------------------------------------------------------
