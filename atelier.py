@@ -3548,40 +3548,67 @@ def format_citations(citations: Tree) -> str:
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;
---kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a;color-scheme:light dark}
+--kept:#c3c8d4;--proof:#1d4fa6;--lost:#ab2318;color-scheme:light dark}
 @media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;
---wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
+--wash:#212228;--kept:#565b69;--proof:#8fb8ff;--lost:#ff9a90}}
 *{box-sizing:border-box}
-body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);
-font:1rem/1.55 Charter,"Sitka Text",Cambria,Georgia,serif;font-variant-numeric:tabular-nums lining-nums;
+body{margin:0 auto;padding:1rem 1rem 4rem;max-width:76rem;background:var(--paper);color:var(--ink);
+font:1rem/1.5 Charter,"Sitka Text",Cambria,Georgia,serif;font-variant-numeric:tabular-nums lining-nums;
 overflow-wrap:anywhere}
-h1{line-height:1.2;margin:0}
-h2{font-size:1.35rem;margin:3rem 0 .8rem}
-h3{font-size:1rem;margin:2.2rem 0 .5rem}
-p,ul{margin:.5rem 0}
+h1{font-size:1.6rem;line-height:1.2;margin:.2rem 0 .6rem}
+h2{font-size:1.3rem;margin:2rem 0 .6rem}
+h3{font-size:1rem;margin:2rem 0 .5rem}
+p,ul{margin:.4rem 0}
 a{color:inherit;text-underline-offset:.15em}
 :focus-visible{outline:3px solid var(--proof);outline-offset:2px}
+:target{outline:3px solid var(--proof);outline-offset:.3rem}
+[id]{scroll-margin-top:6rem}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
-.soft,dt,th,figcaption,small,.lab,.off,.row>:first-child{color:var(--soft)}
-figcaption,small,.lab,.row>:first-child,.tag{font-size:.8rem}
+.h{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.soft,dt,th,figcaption,small{color:var(--soft)}
+figcaption,small{font-size:.8rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}
 dd{margin:0}
-nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
-.scroll{overflow-x:auto}
-table{border-collapse:collapse;width:100%;font-size:.85rem;overflow-wrap:normal}
+header,nav ul,.filters{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem}
+header>:first-child{flex:1 1 32rem}
+nav ul,.losses{padding:0;margin:0;list-style:none}
+.losses li{display:flex;flex-wrap:wrap;gap:.2rem 1rem;align-items:start;padding:.35rem 0;
+border-top:1px solid var(--line)}
+.losses .m{flex:0 0 11rem}.losses span{flex:1 1 14rem}
+.filters{border:1px solid var(--line);font-size:.85rem;margin:.5rem 0}
+@supports not selector(:has(a)){.filters{display:none}}
+.scroll{overflow:auto;position:relative}
+.scroll.tall{max-height:90vh}
+table{border-collapse:collapse;font-size:.85rem;overflow-wrap:normal}
 th{font-weight:400;text-align:left;vertical-align:bottom}
 tbody th,td{vertical-align:top}
-th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line)}
+th,td{padding:.25rem .8rem .25rem 0;border-bottom:1px solid var(--line)}
 .n{text-align:right;white-space:nowrap}
+.n details{border:0;padding:0}.n details[open]{max-height:12rem;overflow:auto}.n details a{display:block}
 .id{overflow-wrap:anywhere;min-width:7rem}
 .bar{display:block;height:.35rem;min-width:4rem;border:1px solid var(--soft);margin-top:.2rem}
 .bar i{display:block;height:100%;background:var(--kept)}
-.marks{display:grid;gap:.1rem}
-.m,.tag,.q b{white-space:nowrap}.m b{display:inline-block;width:1.2em;text-align:center;font-weight:400}
-.lost,.tag{color:var(--lost)}
-details{border-top:1px solid var(--line);padding:.5rem 0}
+.bar i,.m{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
+#matrice thead th,#matrice tbody th{position:sticky;background:var(--paper)}
+#matrice thead th{top:0;z-index:1;overflow-wrap:anywhere;min-width:5rem}
+#matrice tbody th{left:0;color:var(--ink);min-width:9rem}
+.m{display:block;margin:.1rem 0;padding:.05rem .4rem;border:1px solid var(--lost);background:var(--lost);
+color:var(--paper);text-decoration:none;white-space:nowrap}
+.narrow td,.narrow th{padding-right:.2rem}.narrow .w{display:none}
+.ok{display:inline-block;width:.6rem;height:.6rem;margin:.4rem .1rem 0;border:.3rem solid var(--soft);
+border-radius:50%;overflow:hidden;opacity:.6}
+.lost{color:var(--lost)}
+details{border-top:1px solid var(--line);padding:.4rem 0}
 summary{cursor:pointer}
 figure{margin:.8rem 0}
+@media (min-width:40rem){article h3{position:sticky;top:0;z-index:2;background:var(--paper)}}
+@media (max-width:40rem){dl{grid-template-columns:1fr}#matrice tbody th{position:static}}
+@media print{body{font-size:9pt;padding:0;max-width:none}nav,.skip,.filters,.long tr[data-lost=""]{display:none}
+.scroll.tall{max-height:none;overflow:visible}h3,#matrice th{position:static!important}
+h2,h3,summary,.first{break-after:avoid}figure,li,tr,.words{break-inside:avoid}h3{margin-top:1rem}}
+"""
+TRIP_STYLE = """
+.lab,.off,.row>:first-child{color:var(--soft)}.lab,.row>:first-child,.tag{font-size:.8rem}
 figcaption span{display:inline-block;margin-right:1.2rem}
 .row{display:grid;grid-template-columns:12rem 1fr;align-items:end;gap:0 .8rem}
 .row>*+*{position:relative;height:2.2rem;
@@ -3602,14 +3629,11 @@ border-left:3px double var(--lost)}
 .before{transform:translateX(-100%)}
 .row .p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
 .o{min-width:3px;background:var(--proof)}
-.bar i,.row i{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
-[id]{scroll-margin-top:1rem}
+.row i{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
 .off{font-style:italic}
-@media (max-width:40rem){.row,dl{grid-template-columns:1fr}}
-@media print{nav,.skip{display:none}figure,.words{break-inside:avoid}h2,h3,summary{break-after:avoid}
-details::details-content{content-visibility:visible;block-size:auto}}
+@media (max-width:40rem){.row{grid-template-columns:1fr}}
 """
 HEAD = """<!DOCTYPE html>
 <html lang="fr">
@@ -3624,21 +3648,33 @@ HEAD = """<!DOCTYPE html>
 <a class="skip" href="#contenu">Aller au contenu</a>
 """
 COVERED = ("●", "couverte")
-SIGNS = {
-    "filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"),
-    "split_at_boundary": ("◇", "découpage"), "not_matched": ("□", "sans mot commun"),
-    "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée"),
+SIGNS = {  # of each stage: its shape, its word, what a sentence says after a count
+    "filtered_out": ("△", "filtre", "par un filtre"),
+    "not_indexed": ("○", "hors index", "hors de l'index"),
+    "cut_by_budget": ("◐", "budget", "par le budget"),
+    "split_at_boundary": ("◇", "découpage", "par le découpage"),
+    "not_matched": ("□", "sans mot commun", "faute d'un mot commun"),
+    "ranked_too_low": ("▽", "rang", "par le rang"),
+    "not_retrieved": ("✕", "non trouvée", "hors des résultats d'un moteur"),
+    "not_sent": ("–", "non envoyée", "hors du contexte d'un moteur"),
 }
 NOTHING_FOUND = {
     "no_term": "Aucun mot à chercher.", "no_match": "Aucun passage ne partage un mot avec la question.",
     "no_document": "Les filtres n'admettent aucun document.", None: "Rien n'a été envoyé.",
 }
-COLUMNS = (  # of the variants: label, what is shown, a figure of the summary, what it is a part of
-    ("passages", "{}", "passages_indexed", None), ("mots indexés", "{}", "words_indexed", None),
-    ("contextes complets", "{}/{}", "complete_contexts", "answerable_questions"),
-    ("faits couverts", "{}/{}", "facts_covered", "facts_required"),
-    ("mots envoyés", "{}", "words_sent", None), ("mots redondants", "{}", "redundant_words", "words_sent"),
+COLUMNS = (  # of the variants: label, what is shown
+    ("contextes complets", "{complete_contexts}/{answerable_questions}"),
+    ("preuves couvertes", "{facts_covered}/{facts_required}"), ("rappel par preuve", "{recall}"),
+    ("d'un seul tenant", "{facts_whole}/{facts_required}"),
+    ("possible à ce top_k", "{possible}/{answerable_questions}"), ("budget suffisant", "{enough}"),
+    ("passages", "{passages_indexed}"), ("mots indexés", "{words_indexed}"), ("mots envoyés", "{words_sent}"),
+    ("redondants", "{redundant_words}"),
 )
+RARE_COLUMNS = {  # those that are shown where they count something
+    "mixed_passages": "à cheval", "duplicate_words": "envoyés deux fois", "over_budget": "hors budget",
+    "excluded_words": "exclus par un filtre", "foreign_words": "hors du corpus", "over_max": "trop longs",
+}
+NARROW, MOST_COLUMNS = 6, 20  # variants of the matrix: beyond, narrow columns; beyond, no matrix
 DETAILED_QUESTIONS = 50  # beyond, the page is brief: only the questions that lost a proof are detailed
 SHOWN_WORDS = 200        # of what the budget cut from a passage
 AROUND_WORDS = 15        # on each side of a quote, on a brief page
@@ -3652,9 +3688,20 @@ def escape(text: Any) -> str:
     return escape_html(str(text))
 
 
-def fr(sentence: str) -> str:
-    """Our own French, escaped, with its non-breaking spaces."""
-    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", escape(sentence)))
+UNIT = re.compile(r"\b(\d{1,15}) (?=(?:mot|passage|question|fait|preuve|document|contexte|perte)s?\b)")
+
+
+def fr(sentence: str, *names: Any) -> str:
+    """Our own French, escaped, with its typography; each {} is a name of the case, which is left as it is."""
+    text = UNIT.sub(lambda match: thousands(int(match.group(1))) + "\u00a0", sentence)
+    text = escape(re.sub(r"(?<=\w)'(?=[\w{])", "’", text))
+    text = re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", text))
+    first, *rest = text.split("{}", len(names))
+    return first + "".join(bdi(name) + part for name, part in zip(names, rest))
+
+
+def thousands(number: int) -> str:
+    return f"{number:,}".replace(",", "\u202f")
 
 
 def tag(opening: str, *inside: str) -> str:
@@ -3694,79 +3741,275 @@ def draw_page(report: Tree) -> Iterator[str]:
     """The pieces of the page of a report, of a case or of citations."""
     of_case = "case" in report
     title = report["case"]["title"] or report["case"]["file"] if of_case else report["citations"]["file"]
-    yield HEAD.format(escape("Atelier – " + title), STYLE)
+    rules = filter_rules(report["variants"]) if of_case and is_long(report) else ""
+    yield HEAD.format(escape("Atelier – " + title), STYLE + TRIP_STYLE + rules)
     yield from (draw_report if of_case else draw_citations)(report, title)
-    yield "</main></body>\n</html>\n"
+    yield "</main>" + draw_foot(report) + "</body>\n</html>\n"
 
 
-def draw_header(title: str, sentence: str, figures: Tree) -> str:
-    """The top of a page: its title, a sentence of markup, {label: figure}."""
-    pairs = [tag("dt", label) + tag("dd", escape(figure)) for label, figure in figures.items()]
-    return tag("header", tag("h1", escape(title)), sentence, tag("dl", *pairs))
+def is_long(report: Tree) -> bool:
+    """Whether only the questions that lost a proof are detailed, briefly, and may be filtered."""
+    return report["case"]["questions"] > DETAILED_QUESTIONS
+
+
+def draw_header(above: str, heading: str, *below: str, beside: str = "") -> str:
+    """The top of a page, all markup; its heading is what the eye meets first."""
+    return tag("header", tag("div", above, tag("h1", heading), *below), beside)
+
+
+def draw_foot(report: Tree) -> str:
+    """What the page was drawn from: files and their hashes, settings, version."""
+    case, settings = report.get("case") or report["citations"], report.get("settings")
+    figures = {"Cas" if settings else "Registre": case["file"], "Empreinte": case["sha256"],
+               "Atelier": report["atelier"]}
+    if settings:
+        filters = [f"{key} = {plain(wanted)}" for key, wanted in settings["filters"].items()]
+        figures["Filtres"] = ", ".join(filters) or "aucun"
+        figures["Réglages"] = f"top_k {settings['top_k']}, budget {counted(settings['budget_words'], 'mot')}"
+    files = [("Contextes", file) for file in report.get("contexts", ())]
+    files += [("Référence", file) for file in [report.get("baseline")] if file]
+    pairs = [*figures.items(), *((kind, f"{file.get('file', '')} {file['sha256']}") for kind, file in files)]
+    return tag("footer", tag("dl", *(tag("dt", label) + tag("dd", bdi(figure)) for label, figure in pairs)))
 
 
 def draw_report(report: Tree, title: str) -> Iterator[str]:
-    """The page of a case, in order: the case, variants, matrix, strips with their words, documents."""
+    """The page of a case, in order: the verdict, variants, matrix, strips with their words, documents."""
     case, settings, variants = report["case"], report["settings"], report["variants"]
-    count = len(variants[0]["questions"])
-    yield draw_header(title, tag("p", fr(describe_size({**case, "questions": count}))), {
-        "Cas": case["file"], "Empreinte": case["sha256"], "Atelier": report["atelier"],
-        "Filtres": ", ".join(f"{key} = {wanted}" for key, wanted in settings["filters"].items()) or "aucun",
-        "Réglages": f"top_k {settings['top_k']}, budget {counted(settings['budget_words'], 'mot')}"})
+    brief, losses = is_long(report), losses_of(variants)
     links = [tag("li", f'<a href="#{name.lower()}">{name}</a>')
              for name in ("Variantes", "Matrice", "Trajets", "Documents")]
-    yield tag('nav aria-label="Sommaire"', tag("ul", *links)) + '<main id="contenu">'
-    yield draw_variants(report)
-    brief = count > DETAILED_QUESTIONS
-    detailed = [number for number in range(count) if not brief or any(
-        fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
-    yield f"<section id=\"matrice\"><h2>La matrice</h2><{scrolled('Questions et variantes')}>"
-    labels = ["question"] + [variant["id"] for variant in variants]
-    yield from table(labels, draw_matrix(variants, set(detailed)))
-    yield "</section></section>"
+    yield draw_header(
+        tag('div class="soft"', bdi(title) + " – " + fr(describe_size(case))),
+        fr(tell_verdict(losses, sum(variant["summary"]["facts_required"] for variant in variants))),
+        tag("p", tell_intact(variants, losses), " ", tell_signs(report)), draw_warnings(report["warnings"]),
+        tag('nav aria-label="Sommaire"', tag("ul", *links)), beside=draw_baseline(report, losses))
+    yield f"<main id=\"contenu\"{' class=long' * brief}>"
+    if len(losses) <= LISTED_LOSSES:
+        yield tag('ul class="losses"', *map(draw_loss, losses)) if losses else ""
+    yield tag('section id="variantes"', "<h2>Étapes et variantes</h2>",
+              draw_stages(variants, losses) if losses else "", draw_variants(variants, settings["top_k"]))
+    detailed = [number for number in range(case["questions"]) if not brief or lost_in(number, variants)]
+    yield tag('section id="matrice"', "<h2>La matrice</h2>",
+              draw_filters(variants) if brief else "", *draw_matrix(variants, set(detailed), brief))
     yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
 
 
-def draw_variants(report: Tree) -> str:
-    """The warnings, then a line for each variant, with bars."""
+def losses_of(variants: list) -> List[tuple]:
+    """(anchor, variant id, question, fact) of each lost proof, variant by variant."""
+    return [(f"q{number}v{column}f{rank}", variant["id"], question, fact)
+            for column, variant in enumerate(variants) for number, question in enumerate(variant["questions"])
+            for rank, fact in enumerate(question["facts"]) if fact["loss"]]
+
+
+def lost_in(number: int, variants: list) -> List[Tuple[str, int]]:
+    """(stage, column of the variant) of the proofs that a question lost."""
+    return [(fact["loss"]["stage"], column) for column, variant in enumerate(variants)
+            for fact in variant["questions"][number]["facts"] if fact["loss"]]
+
+
+def tell_verdict(losses: list, required: int) -> str:
+    """`3 preuves perdues sur 40 : 2 par le découpage, 1 par le budget.`"""
+    if not losses:
+        return f"Aucune preuve perdue sur {thousands(required)}." if required else "Aucune preuve exigée."
+    stages = Counter(fact["loss"]["stage"] for *_, fact in losses).most_common()
+    return "{} sur {} : {}.".format(
+        counted(len(losses), "preuve perdue"), thousands(required),
+        ", ".join(f"{thousands(times)} {SIGNS[stage][2]}" for stage, times in stages))
+
+
+def tell_intact(variants: list, losses: list) -> str:
+    """Which variants lost nothing, where some lost."""
+    losers = {name for _, name, *_ in losses}
+    names = [variant["id"] for variant in variants if variant["id"] not in losers]
+    if not losses:
+        return ""
+    if not names:
+        return fr("Toutes les variantes en ont perdu.") if len(variants) > 1 else ""
+    return fr(("N'ont rien perdu : " if len(names) > 1 else "N'a rien perdu : ")
+              + ", ".join(["{}"] * len(names)) + ".", *names)
+
+
+def tell_signs(report: Tree) -> str:
+    """What the sign test says; below six questions it cannot tell two variants apart: 2 / 2^5 > 0.05."""
+    pairs, questions = report["comparisons"], report["case"]["answerable_questions"]
+    told = [pair for pair in pairs if pair["p"] <= SIGNIFICANT]
+    if told:
+        names = [name for pair in told[:LISTED_LOSSES] for name in pair["variants"]]
+        scores = [f"{{}} contre {{}} ({pair['wins']} à {pair['losses']})" for pair in told[:LISTED_LOSSES]]
+        more = ", …" * (len(told) > LISTED_LOSSES)
+        return fr(f"Le test des signes ne départage que : {', '.join(scores)}{more}.", *names)
+    if not pairs:
+        return ""
+    return fr(f"Trop peu de questions ({questions}) pour départager les variantes : il en faut au moins 6."
+              if questions < 6 else
+              "Le test des signes ne départage aucune paire de variantes : leurs écarts peuvent être du hasard.")
+
+
+def draw_warnings(warnings: Sequence[str]) -> str:
+    """What spoils the reading; the names that they quote are left as they are."""
+    items = [tag("li", fr(re.sub("« .*? »", "« {} »", warning), *re.findall("« (.*?) »", warning)))
+             for warning in warnings]
+    told = tag("summary", tag("strong", fr(counted(len(items), "avertissement"))))
+    return tag("details open" if len(items) < 4 else "details", told, tag("ul", *items)) if items else ""
+
+
+def draw_baseline(report: Tree, losses: list) -> str:
+    """What each variant gained and lost since an earlier report, beside the verdict."""
+    if "baseline" not in report:
+        return ""
+    places = {(name, question["id"], fact["id"]): anchor for anchor, name, question, fact in losses}
+    lines = [tag("li", fr(difference)) for difference in report["baseline"]["differences"][:LISTED_LOSSES]]
+    for name, changes in report["baseline"]["variants"].items():
+        counts = ", ".join(counted(len(changes[kind]), noun) for kind, _, noun in CHANGES)
+        lines.append(tag("li", fr("{} : " + counts, name)))
+        told = [(sign, *change[:2]) for kind, sign, _ in CHANGES for change in changes[kind]]
+        for sign, question, fact in told[:LISTED_LOSSES]:
+            label, place = fr(sign + " {} · {}", question, fact), places.get((name, question, fact))
+            lines.append(tag("li", tag(f'a href="#{place}"', label) if place else label))
+    return tag("aside", tag("strong", fr("Depuis le rapport de référence")), tag("ul", *lines))
+
+
+def draw_loss(loss: tuple) -> str:
+    """A lost proof in a line or two: its stage, question, variant, quote, what would be enough or what to try."""
+    anchor, variant, question, fact = loss
+    needed = question["needed"]
+    enough = tell_needed(needed) + "." if needed["budget_words"] or needed.get("deeper") else advice_of(fact["loss"])
+    return tag("li", draw_mark(loss), tag(
+        "span", tag("strong", bdi(question["text"])), " ", bdi(variant), "<br>",
+        fr("« {} » " + enough[:1].upper() + enough[1:], clip(fact["quote"], 90))))
+
+
+def draw_mark(loss: tuple) -> str:
+    """A lost proof, filled: shape, word, figure, and what it is for who does not see its place."""
+    anchor, variant, question, fact = loss
+    shape, word, _ = SIGNS[fact["loss"]["stage"]]
+    return tag(f'a class="m" href="#{anchor}"', shape, " ", tag('span class="w"', word), figure_of(fact["loss"]),
+               tag('span class="h"', fr(" : {}, {}, {}", fact["id"], question["text"], variant)))
+
+
+def figure_of(loss: Tree) -> str:
+    """The figure of a stage, if it has one: words beyond the budget, rank, pieces."""
+    if loss.get("words_over"):
+        return f" −{thousands(loss['words_over'])}"
+    if loss["stage"] == "ranked_too_low":
+        return f" {thousands(loss['rank'])}"
+    return f" en {len(loss['pieces'])}" if loss["stage"] == "split_at_boundary" and loss.get("pieces") else ""
+
+
+def draw_stages(variants: list, losses: list) -> str:
+    """Variants by stages of loss: each count leads to its losses."""
+    places: Dict[tuple, list] = {}
+    for loss in losses:
+        places.setdefault((loss[1], loss[3]["loss"]["stage"]), []).append(loss)
+    stages = [stage for stage in SIGNS if any(stage == other for _, other in places)]
+    rows = [[variant["id"], *(draw_count(places.get((variant["id"], stage), ())) for stage in stages)]
+            for variant in variants]
+    labels = ["preuves perdues", *(" ".join(SIGNS[stage][:2]) for stage in stages)]
+    return tag(scrolled("Étapes par variantes"), *table(labels, rows, ' class="n"'))
+
+
+def draw_count(losses: Sequence[tuple]) -> str:
+    """The cell of a count: a link, or a fold of links."""
+    links = [tag(f'a href="#{anchor}"', fr("{} · {}", question["id"], fact["id"]))
+             for anchor, _, question, fact in losses]
+    if len(links) > 1:
+        return tag('td class="n"', tag("details", tag("summary", thousands(len(links))), *links))
+    return tag('td class="n"', "1 : " + links[0] if links else tag('span class="soft"', "–"))
+
+
+def draw_variants(variants: list, top_k: int) -> str:
+    """A line for each variant, and under it for each set of questions: all that the table says."""
+    rare = [name for name in RARE_COLUMNS if any(variant["summary"].get(name) for variant in variants)]
+    columns = [*COLUMNS, *((RARE_COLUMNS[name], "{" + name + "}") for name in rare)]
     rows = []
-    for variant in report["variants"]:
-        summary, cells = variant["summary"], []
-        for _, form, name, total in COLUMNS:
-            part, whole = summary[name], summary.get(total)
-            known = part is not None and (whole != 0 or form == "{}")
-            cells.append(tag('td class="n"', escape(form.format(part, whole)) if known else "–",
-                             bar(part, whole) if whole else ""))
-        rows.append([variant["id"], *cells])
-    labels = ["variante"] + [label for label, *_ in COLUMNS]
-    return tag('section id="variantes"', "<h2>Les variantes</h2>",
-               bullets("Attention : " + warning for warning in report["warnings"]),
-               tag(scrolled("Tableau des variantes"), *table(labels, rows, ' class="n"')))
+    for variant in variants:
+        for name, summary in [("", variant["summary"]), *variant.get("by_set", {}).items()]:
+            values = figures_of(summary, top_k, rare)
+            rows.append([f"lot {name}" if name else variant["id"], *(
+                tag('td class="n"', escape(form.format(**values))) for _, form in columns)])
+    labels = ["variante"] + [label.replace("'", "’") for label, _ in columns]
+    return tag(scrolled("Tableau des variantes"), *table(labels, rows, ' class="n"'))
+
+
+def figures_of(summary: Tree, top_k: int, rare: Iterable[str]) -> Dict[str, str]:
+    """What the columns show of a summary: figures as they are read, a dash for what is not known."""
+    recall = summary["recall_at"]
+    budget, complete = (summary["budget_curve"] or [[None, 0]])[-1]
+    values = {**dict.fromkeys(rare), **summary, "enough": budget, "possible": complete if recall else None}
+    told = {name: "–" if value is None else thousands(value) if isinstance(value, int) else value
+            for name, value in values.items()}
+    ranks = sorted({k for k in (1, 2, 4, top_k) if k <= top_k})
+    return {**told, "recall": " · ".join(decimal(recall[min(k, len(recall)) - 1], 3) + f" à {k}" for k in ranks)
+            if recall else "–"}
 
 
 def sign_of(fact: Tree) -> Tuple[str, str]:
     """The (shape, word) of its state."""
-    return SIGNS[fact["loss"]["stage"]] if fact["loss"] else COVERED
+    return SIGNS[fact["loss"]["stage"]][:2] if fact["loss"] else COVERED
 
 
-def draw_matrix(variants: list, linked: Set[int]) -> Iterator[List[str]]:
-    """Questions by variants: a mark for each fact, a shape and a word, linked to its detail."""
+def draw_matrix(variants: list, linked: Set[int], brief: bool) -> Iterator[str]:
+    """Questions by variants: a dot for a covered proof, a filled mark for a lost one."""
+    if len(variants) > MOST_COLUMNS:
+        yield tag("p", fr(f"Au-delà de {MOST_COLUMNS} variantes, le tableau des étapes en tient lieu."))
+        return
+    yield f"<{scrolled('Questions et variantes').replace('scroll', 'scroll tall')}><table" + (
+        ' class="narrow">' if len(variants) > NARROW else ">")
+    heads = [tag('th scope="col"', bdi(clip(variant["id"], 40))) for variant in variants]
+    yield tag("thead", tag("tr", '<th scope="col">question</th>', *heads)) + "<tbody>"
     for number, question in enumerate(variants[0]["questions"]):
-        cells = []
-        for column, variant in enumerate(variants):
-            link = f' href="#d{number}-{column}"' if number in linked else ""
-            marks = [draw_mark(fact, link) for fact in variant["questions"][number]["facts"]]
-            marks = marks or ['<span class="soft">sans preuve exigée</span>']
-            cells.append(tag("td", tag('div class="marks"', *marks)))
-        yield [question["id"], *cells]
+        name = bdi(question["text"])
+        yield tag("tr" + lost_marks(number, variants) * brief,
+                  tag('th scope="row"', tag(f'a href="#q{number}"', name) if number in linked else name),
+                  *(tag("td", *draw_cell(number, column, variant)) for column, variant in enumerate(variants)))
+    yield "</tbody></table></section>"
 
 
-def draw_mark(fact: Tree, link: str) -> str:
-    """A fact in the matrix; link is its attribute, if any."""
-    shape, word = sign_of(fact)
-    return tag(f"{'a' if link else 'span'} class=\"m{' lost' if fact['loss'] else ''}\"{link}",
-               tag('b aria-hidden="true"', shape), word, " ", tag("small", bdi(fact["id"])))
+def draw_cell(number: int, column: int, variant: Tree) -> Iterator[str]:
+    question = variant["questions"][number]
+    for rank, fact in enumerate(question["facts"]):
+        yield (draw_mark((f"q{number}v{column}f{rank}", variant["id"], question, fact)) if fact["loss"] else
+               tag('span class="ok"', fr("{} couverte ", fact["id"])))
+    if not question["facts"]:
+        yield '<span class="soft">sans preuve exigée</span>'
+
+
+def lost_marks(number: int, variants: list) -> str:
+    """The attribute by which filters know a question: l for any loss, s2 its stage, v1 its variant, s2v1."""
+    marks, order = set(), list(SIGNS)
+    for stage, column in lost_in(number, variants):
+        stage = f"s{order.index(stage)}"
+        marks.update(("l", stage, f"v{column}", f"{stage}v{column}"))
+    return f' data-lost="{" ".join(sorted(marks))}"'
+
+
+def filters_of(variants: list) -> Tuple[Dict[str, str], Dict[str, str]]:
+    """{id of a choice: label}, of stages that occur and of variants."""
+    stages = {f"s{number}": word for number, (stage, (_, word, _)) in enumerate(SIGNS.items())
+              if any(stage in variant["summary"]["losses"] for variant in variants)}
+    columns = {f"v{number}": variant["id"] for number, variant in enumerate(variants[:MOST_COLUMNS])}
+    return {"l": "avec une perte", **stages}, columns
+
+
+def filter_rules(variants: list) -> str:
+    """What each choice hides; a browser without :has() drops the rule whole, and hides nothing."""
+    stages, columns = filters_of(variants)
+    choices = [(choice,) for choice in (*stages, *columns)] + [
+        (stage, column) for stage in stages for column in columns if stage != "l"]
+    return ",".join(f"body{''.join(f':has(#{name}:checked)' for name in choice)} "
+                    f"[data-lost]:not([data-lost~={''.join(choice)}])" for choice in choices) + "{display:none}"
+
+
+def draw_filters(variants: list) -> str:
+    """The choices, as radio buttons that rules read."""
+    drawn = []
+    for kind, legend, choices in zip(("stage", "variant"), ("Questions", "Pertes de"), filters_of(variants)):
+        radios = [f'<label><input type="radio" name="{kind}" id="{choice}"> {bdi(label)}</label>'
+                  for choice, label in choices.items()]
+        drawn.append(tag('fieldset class="filters"', tag("legend", legend),
+                         f'<label><input type="radio" name="{kind}" checked> toutes</label>', *radios))
+    return "".join(drawn)
 
 
 def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) -> Iterator[str]:
@@ -3793,10 +4036,11 @@ def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
     for column, variant in enumerate(variants):
         question = variant["questions"][number]
         facts, hits = lettered(question["facts"]), shown_hits(variant, question)
+        facts = [{**fact, "anchor": f"q{number}v{column}f{rank}"} for rank, fact in enumerate(facts)]
         lost = ", ".join(f"{fact['id']} : {STAGE[fact['loss']['stage']].label}"
                          for fact in facts if fact["loss"])
         state = fr(lost or ("preuves couvertes" if facts else "sans réponse attendue"))
-        place, name = f'id="d{number}-{column}"', escape(variant["id"]) + " – "
+        place, name = f'id="q{number}v{column}"', escape(variant["id"]) + " – "
         if brief and not lost:
             folds.append(tag("p " + place, name, state))
             continue
@@ -3804,7 +4048,7 @@ def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
         folds.append(tag("details open" if lost and not brief else "details",
                          tag("summary", name, tag('span class="lost"' if lost else "span", state)),
                          tag("div " + place, strip, *draw_words(hits, facts, brief))))
-    return tag(f'article aria-labelledby="q{number}"', tag(f'h3 id="q{number}"', escape(asked["text"])),
+    return tag(f'article aria-labelledby="q{number}"{lost_marks(number, variants)}', tag(f'h3 id="q{number}"', escape(asked["text"])),
                tag('p class="soft"', escape(asked["id"])), *folds)
 
 
@@ -3920,7 +4164,7 @@ def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
         if fact["loss"]:
             stage = STAGE[fact["loss"]["stage"]]
             sentence = fr(f"{fact['id']} : {stage.label} ({detail_of(fact['loss'])}).")
-            yield tag("p", tag('span class="lost"', sentence), " «\u00a0", bdi(fact["quote"]), "\u00a0»",
+            yield tag(f'p id="{fact["anchor"]}"', tag('span class="lost"', sentence), " «\u00a0", bdi(fact["quote"]), "\u00a0»",
                       "" if brief else "<br>" + fr(stage.advice))
 
 
@@ -4011,7 +4255,7 @@ def draw_limits(limits: Iterable[int], total: int) -> str:
 def draw_citations(report: Tree, title: str) -> Iterator[str]:
     """Three fractions as bars, then the claims by verdict, each citation with its status."""
     citations = report["citations"]
-    yield draw_header(title, "", {"Empreinte": citations["sha256"], "Atelier": report["atelier"]})
+    yield draw_header("", fr("Citations de {}", title))
     rows = []
     for name, label in FRACTIONS:
         bars = bar(citations[name]["numerator"], citations[name]["denominator"])
