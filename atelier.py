@@ -3594,8 +3594,8 @@ th,td{padding:.25rem .8rem .25rem 0;border-bottom:1px solid var(--line)}
 .m{display:block;margin:.1rem 0;padding:.05rem .4rem;border:1px solid var(--lost);background:var(--lost);
 color:var(--paper);text-decoration:none;white-space:nowrap}
 .narrow td,.narrow th{padding-right:.2rem}.narrow .w{display:none}
-.ok{display:inline-block;width:0;height:0;margin:.4rem .15rem 0;border:.3rem solid var(--soft);
-border-radius:50%;overflow:hidden;opacity:.6;white-space:nowrap}
+.ok{display:inline-block;width:0;height:0;margin:.4rem .15rem 0;border:.25rem solid var(--soft);
+border-radius:50%;overflow:hidden;white-space:nowrap}
 .lost{color:var(--lost)}
 details{border-top:1px solid var(--line);padding:.4rem 0}
 summary{cursor:pointer}
@@ -3882,8 +3882,9 @@ def draw_mark(loss: tuple) -> str:
     """A lost proof, filled: shape, word, figure, and what it is for who does not see its place."""
     anchor, variant, question, fact = loss
     shape, word, _ = SIGNS[fact["loss"]["stage"]]
+    name = fr(" : {} · {} · {}", question["id"], variant, fact["id"])
     return tag(f'a class="m" href="#{anchor}"', shape, tag('span class="w"', " ", word),
-               figure_of(fact["loss"]), tag('span class="h"', fr(" : {} · {} · {}", question["id"], variant, fact["id"])))
+               figure_of(fact["loss"]), tag('span class="h"', name))
 
 
 def figure_of(loss: Tree) -> str:
@@ -3914,7 +3915,7 @@ def draw_count(losses: Sequence[tuple]) -> str:
     links = [(anchor, fr("{} · {}", question["id"], fact["id"])) for anchor, _, question, fact in losses]
     if len(links) == 1:
         anchor, name = links[0]
-        return tag('td class="n"', tag(f'a href="#{anchor}"', "1", tag('span class="h"', " : ", name)))
+        return tag('td class="n"', tag(f'a href="#{anchor}"', "1", tag('span class="h"', fr(" : "), name)))
     return tag('td class="n"', tag("details", tag("summary", thousands(len(links))), *(
         tag(f'a href="#{anchor}"', name) for anchor, name in links)))
 
@@ -4047,7 +4048,8 @@ def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
                          tag("summary", name, tag('span class="lost"' if lost else "span", state)),
                          tag("div " + place, strip, *draw_words(hits, facts, brief))))
     return tag(f'article aria-labelledby="q{number}"' + lost_marks(number, variants) * brief,
-               tag(f'h3 id="q{number}"', escape(asked["text"])), tag('p class="soft"', escape(asked["id"])), *folds)
+               tag(f'h3 id="q{number}"', escape(asked["text"])),
+               tag('p class="soft"', escape(asked["id"])), *folds)
 
 
 def lettered(facts: list) -> list:
