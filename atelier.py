@@ -3577,14 +3577,13 @@ border-top:1px solid var(--line)}
 .losses .m{flex:0 0 11rem}.losses span{flex:1 1 14rem}
 .filters{border:1px solid var(--line);font-size:.85rem;margin:.5rem 0}
 @supports not selector(:has(a)){.filters{display:none}}
-.scroll{overflow:auto;position:relative}
-.scroll.tall{max-height:90vh}
-table{border-collapse:collapse;font-size:.85rem;overflow-wrap:normal}
+.scroll{overflow:auto;position:relative}#matrice .scroll{max-height:90vh}
+table{border-collapse:collapse;margin-bottom:1rem;font-size:.85rem;overflow-wrap:normal}
 th{font-weight:400;text-align:left;vertical-align:bottom}
 tbody th,td{vertical-align:top}
 th,td{padding:.25rem .8rem .25rem 0;border-bottom:1px solid var(--line)}
-.n{text-align:right;white-space:nowrap}
-.n details{border:0;padding:0}.n details[open]{max-height:12rem;overflow:auto}.n details a{display:block}
+.n{text-align:right;white-space:nowrap}.n a{display:block}
+.n details{border:0;padding:0}.n details[open]{max-height:12rem;overflow:auto}
 .id{overflow-wrap:anywhere;min-width:7rem}
 .bar{display:block;height:.35rem;min-width:4rem;border:1px solid var(--soft);margin-top:.2rem}
 .bar i{display:block;height:100%;background:var(--kept)}
@@ -3595,16 +3594,19 @@ th,td{padding:.25rem .8rem .25rem 0;border-bottom:1px solid var(--line)}
 .m{display:block;margin:.1rem 0;padding:.05rem .4rem;border:1px solid var(--lost);background:var(--lost);
 color:var(--paper);text-decoration:none;white-space:nowrap}
 .narrow td,.narrow th{padding-right:.2rem}.narrow .w{display:none}
-.ok{display:inline-block;width:.6rem;height:.6rem;margin:.4rem .1rem 0;border:.3rem solid var(--soft);
-border-radius:50%;overflow:hidden;opacity:.6}
+.ok{display:inline-block;width:0;height:0;margin:.4rem .15rem 0;border:.25rem solid var(--soft);
+border-radius:50%;overflow:hidden;white-space:nowrap}
 .lost{color:var(--lost)}
 details{border-top:1px solid var(--line);padding:.4rem 0}
 summary{cursor:pointer}
 @media (min-width:40rem){article h3{position:sticky;top:0;z-index:2;background:var(--paper)}}
 @media (max-width:40rem){dl{grid-template-columns:1fr}#matrice tbody th{position:static}}
-@media print{body{font-size:9pt;padding:0;max-width:none}nav,.skip,.filters,.long tr[data-lost=""]{display:none}
-.scroll.tall{max-height:none;overflow:visible}h3,#matrice th{position:static!important}
-h2,h3,summary,.first{break-after:avoid}figure,li,tr,.words{break-inside:avoid}h3{margin-top:1rem}}
+@media print{body{font-size:9pt;padding:0;max-width:none}
+nav,.skip,.filters,.long tr[data-lost=""]{display:none}
+#matrice .scroll{max-height:none;overflow:visible}article h3,#matrice th{position:static!important}
+h2,h3,summary{break-after:avoid}figure,li,tr,.words{break-inside:avoid}h3{margin-top:1rem}
+.long section,.long h3,.long table{font-size:7pt}.long #trajets{columns:2}.long .m{display:inline-block}
+.long h3,.long p,.long details,.long .m{margin:0;padding:0 .2rem;border:0}.long td,.long th{padding:0 .2rem}}
 """
 TRIP_STYLE = """
 .words i,.row>:first-child{color:var(--soft)}
@@ -3777,18 +3779,17 @@ def draw_header(above: str, heading: str, *below: str, beside: str = "") -> str:
 
 
 def draw_foot(report: Tree) -> str:
-    """What the page was drawn from: files and their hashes, settings, version."""
+    """What the page was drawn from: files and their hashes, version, settings."""
     case, settings = report.get("case") or report["citations"], report.get("settings")
-    figures = {"Cas" if settings else "Registre": case["file"], "Empreinte": case["sha256"],
-               "Atelier": report["atelier"]}
+    files = [case, *report.get("contexts", ()), *filter(None, [report.get("baseline")])]
+    pairs = [(file.get("file", "Référence"), file["sha256"]) for file in files]
+    pairs.append(("Atelier", report["atelier"]))
     if settings:
         filters = [f"{key} = {plain(wanted)}" for key, wanted in settings["filters"].items()]
-        figures["Filtres"] = ", ".join(filters) or "aucun"
-        figures["Réglages"] = f"top_k {settings['top_k']}, budget {counted(settings['budget_words'], 'mot')}"
-    files = [("Contextes", file) for file in report.get("contexts", ())]
-    files += [("Référence", file) for file in [report.get("baseline")] if file]
-    pairs = [*figures.items(), *((kind, f"{file.get('file', '')} {file['sha256']}") for kind, file in files)]
-    return tag("footer", tag("dl", *(tag("dt", label) + tag("dd", bdi(figure)) for label, figure in pairs)))
+        budget = counted(settings["budget_words"], "mot")
+        pairs += [("Filtres", ", ".join(filters) or "aucun"),
+                  ("Réglages", f"top_k {settings['top_k']}, budget {budget}")]
+    return tag("footer", tag("dl", *(tag("dt", bdi(name)) + tag("dd", bdi(value)) for name, value in pairs)))
 
 
 def draw_report(report: Tree, title: str) -> Iterator[str]:
@@ -3809,7 +3810,7 @@ def draw_report(report: Tree, title: str) -> Iterator[str]:
               draw_stages(variants, losses) if losses else "", draw_variants(variants, settings["top_k"]))
     detailed = [number for number in range(case["questions"]) if not brief or lost_in(number, variants)]
     yield tag('section id="matrice"', "<h2>La matrice</h2>",
-              draw_filters(variants) if brief else "", *draw_matrix(variants, set(detailed), brief))
+              *(draw_filters(variants) if brief else ()), *draw_matrix(variants, set(detailed), brief))
     yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
 
@@ -3838,31 +3839,27 @@ def tell_verdict(losses: list, required: int) -> str:
 
 
 def tell_intact(variants: list, losses: list) -> str:
-    """Which variants lost nothing, where some lost."""
+    """Which variants lost nothing, where some proof was lost."""
     losers = {name for _, name, *_ in losses}
     names = [variant["id"] for variant in variants if variant["id"] not in losers]
-    if not losses:
-        return ""
-    if not names:
-        return fr("Toutes les variantes en ont perdu.") if len(variants) > 1 else ""
-    return fr(("N'ont rien perdu : " if len(names) > 1 else "N'a rien perdu : ")
-              + ", ".join(["{}"] * len(names)) + ".", *names)
+    told = ", ".join(["{}"] * len(names)) or "aucune variante"
+    return fr(f"Sans perte : {told}.", *names) if losses else ""
 
 
 def tell_signs(report: Tree) -> str:
     """What the sign test says; below six questions it cannot tell two variants apart: 2 / 2^5 > 0.05."""
-    pairs, questions = report["comparisons"], report["case"]["answerable_questions"]
-    told = [pair for pair in pairs if pair["p"] <= SIGNIFICANT]
+    questions, pairs = report["case"]["answerable_questions"], report["comparisons"]
+    told = [sorted(zip((pair["wins"], pair["losses"]), pair["variants"]), reverse=True)
+            for pair in pairs if pair["p"] <= SIGNIFICANT]
     if told:
-        names = [name for pair in told[:LISTED_LOSSES] for name in pair["variants"]]
-        scores = [f"{{}} contre {{}} ({pair['wins']} à {pair['losses']})" for pair in told[:LISTED_LOSSES]]
-        more = ", …" * (len(told) > LISTED_LOSSES)
-        return fr(f"Le test des signes ne départage que : {', '.join(scores)}{more}.", *names)
-    if not pairs:
+        scores = [f"{{}} devant {{}} ({most} à {least})" for (most, _), (least, _) in told]
+        return fr(f"Départagées par le test des signes : {some(scores, LISTED_LOSSES)}.",
+                  *(name for pair in told[:LISTED_LOSSES] for _, name in pair))
+    if not pairs or not questions:
         return ""
     return fr(f"Trop peu de questions ({questions}) pour départager les variantes : il en faut au moins 6."
               if questions < 6 else
-              "Le test des signes ne départage aucune paire de variantes : leurs écarts peuvent être du hasard.")
+              "Le test des signes ne départage aucune variante : ces écarts peuvent être dus au hasard.")
 
 
 def draw_warnings(warnings: Sequence[str]) -> str:
@@ -3877,34 +3874,36 @@ def draw_baseline(report: Tree, losses: list) -> str:
     """What each variant gained and lost since an earlier report, beside the verdict."""
     if "baseline" not in report:
         return ""
-    places = {(name, question["id"], fact["id"]): anchor for anchor, name, question, fact in losses}
-    lines = [tag("li", fr(difference)) for difference in report["baseline"]["differences"][:LISTED_LOSSES]]
+    anchors = {(name, question["id"], fact["id"]): anchor for anchor, name, question, fact in losses}
+    told = [fr(difference) for difference in report["baseline"]["differences"][:LISTED_LOSSES]]
     for name, changes in report["baseline"]["variants"].items():
         counts = ", ".join(counted(len(changes[kind]), noun) for kind, _, noun in CHANGES)
-        lines.append(tag("li", fr("{} : " + counts, name)))
-        told = [(sign, *change[:2]) for kind, sign, _ in CHANGES for change in changes[kind]]
-        for sign, question, fact in told[:LISTED_LOSSES]:
-            label, place = fr(sign + " {} · {}", question, fact), places.get((name, question, fact))
-            lines.append(tag("li", tag(f'a href="#{place}"', label) if place else label))
-    return tag("aside", tag("strong", fr("Depuis le rapport de référence")), tag("ul", *lines))
+        told.append(fr("{} : " + counts, name))
+        for kind, sign, _ in CHANGES:
+            for question, fact, *_ in changes[kind][:LISTED_LOSSES]:
+                anchor, label = anchors.get((name, question, fact)), fr(sign + " {} · {}", question, fact)
+                told.append(tag(f'a href="#{anchor}"', label) if anchor else label)
+    return tag("aside", tag("strong", "Depuis la référence"), tag("ul", *(tag("li", line) for line in told)))
 
 
 def draw_loss(loss: tuple) -> str:
-    """A lost proof in a line or two: its stage, question, variant, quote, what would be enough or what to try."""
-    anchor, variant, question, fact = loss
+    """A lost proof in a line or two: stage, question, variant, quote, what would be enough or what to try."""
+    _, variant, question, fact = loss
     needed = question["needed"]
-    enough = tell_needed(needed) + "." if needed["budget_words"] or needed.get("deeper") else advice_of(fact["loss"])
+    can_do = needed["budget_words"] or needed.get("deeper")
+    told = tell_needed(needed) + "." if can_do else advice_of(fact["loss"])
     return tag("li", draw_mark(loss), tag(
-        "span", tag("strong", bdi(question["text"])), " ", bdi(variant), "<br>",
-        fr("« {} » " + enough[:1].upper() + enough[1:], clip(fact["quote"], 90))))
+        "span", tag("strong", bdi(question["text"])), " ", bdi(variant), " <br>",
+        fr("« {} » " + told[:1].upper() + told[1:], clip(fact["quote"], 90))))
 
 
 def draw_mark(loss: tuple) -> str:
     """A lost proof, filled: shape, word, figure, and what it is for who does not see its place."""
     anchor, variant, question, fact = loss
     shape, word, _ = SIGNS[fact["loss"]["stage"]]
-    return tag(f'a class="m" href="#{anchor}"', shape, " ", tag('span class="w"', word), figure_of(fact["loss"]),
-               tag('span class="h"', fr(" : {}, {}, {}", fact["id"], question["text"], variant)))
+    name = fr(" : {} · {} · {}", question["id"], variant, fact["id"])
+    return tag(f'a class="m" href="#{anchor}"', shape, tag('span class="w"', " ", word),
+               figure_of(fact["loss"]), tag('span class="h"', name))
 
 
 def figure_of(loss: Tree) -> str:
@@ -3930,11 +3929,14 @@ def draw_stages(variants: list, losses: list) -> str:
 
 def draw_count(losses: Sequence[tuple]) -> str:
     """The cell of a count: a link, or a fold of links."""
-    links = [tag(f'a href="#{anchor}"', fr("{} · {}", question["id"], fact["id"]))
-             for anchor, _, question, fact in losses]
-    if len(links) > 1:
-        return tag('td class="n"', tag("details", tag("summary", thousands(len(links))), *links))
-    return tag('td class="n"', "1 : " + links[0] if links else tag('span class="soft"', "–"))
+    if not losses:
+        return '<td class="n soft">–</td>'
+    links = [(anchor, fr("{} · {}", question["id"], fact["id"])) for anchor, _, question, fact in losses]
+    if len(links) == 1:
+        anchor, name = links[0]
+        return tag('td class="n"', tag(f'a href="#{anchor}"', "1", tag('span class="h"', fr(" : "), name)))
+    return tag('td class="n"', tag("details", tag("summary", thousands(len(links))), *(
+        tag(f'a href="#{anchor}"', name) for anchor, name in links)))
 
 
 def draw_variants(variants: list, top_k: int) -> str:
@@ -3958,9 +3960,9 @@ def figures_of(summary: Tree, top_k: int, rare: Iterable[str]) -> Dict[str, str]
     values = {**dict.fromkeys(rare), **summary, "enough": budget, "possible": complete if recall else None}
     told = {name: "–" if value is None else thousands(value) if isinstance(value, int) else value
             for name, value in values.items()}
-    ranks = sorted({k for k in (1, 2, 4, top_k) if k <= top_k})
-    return {**told, "recall": " · ".join(decimal(recall[min(k, len(recall)) - 1], 3) + f" à {k}" for k in ranks)
-            if recall else "–"}
+    ranks = sorted({k for k in (1, 2, 4, top_k) if k <= top_k}) if recall else ()
+    shares = [f"{decimal(recall[min(k, len(recall)) - 1], 3)} à {k}" for k in ranks]
+    return {**told, "recall": " · ".join(shares) or "–"}
 
 
 def sign_of(fact: Tree) -> Tuple[str, str]:
@@ -3973,15 +3975,14 @@ def draw_matrix(variants: list, linked: Set[int], brief: bool) -> Iterator[str]:
     if len(variants) > MOST_COLUMNS:
         yield tag("p", fr(f"Au-delà de {MOST_COLUMNS} variantes, le tableau des étapes en tient lieu."))
         return
-    yield f"<{scrolled('Questions et variantes').replace('scroll', 'scroll tall')}><table" + (
-        ' class="narrow">' if len(variants) > NARROW else ">")
+    yield f"<{scrolled('Questions et variantes')}><table" + ' class="narrow"' * (len(variants) > NARROW) + ">"
     heads = [tag('th scope="col"', bdi(clip(variant["id"], 40))) for variant in variants]
     yield tag("thead", tag("tr", '<th scope="col">question</th>', *heads)) + "<tbody>"
     for number, question in enumerate(variants[0]["questions"]):
         name = bdi(question["text"])
-        yield tag("tr" + lost_marks(number, variants) * brief,
-                  tag('th scope="row"', tag(f'a href="#q{number}"', name) if number in linked else name),
-                  *(tag("td", *draw_cell(number, column, variant)) for column, variant in enumerate(variants)))
+        cells = [tag("td", *draw_cell(number, column, variant)) for column, variant in enumerate(variants)]
+        yield tag("tr" + lost_marks(number, variants) * brief, tag(
+            'th scope="row"', tag(f'a href="#q{number}"', name) if number in linked else name), *cells)
     yield "</tbody></table></section>"
 
 
@@ -3989,7 +3990,7 @@ def draw_cell(number: int, column: int, variant: Tree) -> Iterator[str]:
     question = variant["questions"][number]
     for rank, fact in enumerate(question["facts"]):
         yield (draw_mark((f"q{number}v{column}f{rank}", variant["id"], question, fact)) if fact["loss"] else
-               tag('span class="ok"', fr("{} couverte ", fact["id"])))
+               tag('span class="ok"', bdi(fact["id"]), " couverte "))
     if not question["facts"]:
         yield '<span class="soft">sans preuve exigée</span>'
 
@@ -4004,8 +4005,8 @@ def lost_marks(number: int, variants: list) -> str:
 
 
 def filters_of(variants: list) -> Tuple[Dict[str, str], Dict[str, str]]:
-    """{id of a choice: label}, of stages that occur and of variants."""
-    stages = {f"s{number}": word for number, (stage, (_, word, _)) in enumerate(SIGNS.items())
+    """{id of a choice: label}, of the stages that occur and of the variants."""
+    stages = {f"s{number}": SIGNS[stage][1] for number, stage in enumerate(SIGNS)
               if any(stage in variant["summary"]["losses"] for variant in variants)}
     columns = {f"v{number}": variant["id"] for number, variant in enumerate(variants[:MOST_COLUMNS])}
     return {"l": "avec une perte", **stages}, columns
@@ -4014,21 +4015,19 @@ def filters_of(variants: list) -> Tuple[Dict[str, str], Dict[str, str]]:
 def filter_rules(variants: list) -> str:
     """What each choice hides; a browser without :has() drops the rule whole, and hides nothing."""
     stages, columns = filters_of(variants)
-    choices = [(choice,) for choice in (*stages, *columns)] + [
-        (stage, column) for stage in stages for column in columns if stage != "l"]
-    return ",".join(f"body{''.join(f':has(#{name}:checked)' for name in choice)} "
-                    f"[data-lost]:not([data-lost~={''.join(choice)}])" for choice in choices) + "{display:none}"
+    choices = [(choice,) for choice in (*stages, *columns)]
+    choices += [(stage, column) for stage in [*stages][1:] for column in columns]
+    return ",".join(f"body{''.join(f':has(#{name}:checked)' for name in choice)} [data-lost]:not("
+                    f"[data-lost~={''.join(choice)}])" for choice in choices) + "{display:none}"
 
 
-def draw_filters(variants: list) -> str:
-    """The choices, as radio buttons that rules read."""
-    drawn = []
-    for kind, legend, choices in zip(("stage", "variant"), ("Questions", "Pertes de"), filters_of(variants)):
-        radios = [f'<label><input type="radio" name="{kind}" id="{choice}"> {bdi(label)}</label>'
+def draw_filters(variants: list) -> Iterator[str]:
+    """The choices, as radio buttons that the rules read."""
+    for legend, choices in zip(("Questions", "Pertes de"), filters_of(variants)):
+        radios = [f'<label><input type="radio" name="{legend[0]}" id="{choice}"> {bdi(label)}</label>'
                   for choice, label in choices.items()]
-        drawn.append(tag('fieldset class="filters"', tag("legend", legend),
-                         f'<label><input type="radio" name="{kind}" checked> toutes</label>', *radios))
-    return "".join(drawn)
+        yield tag('fieldset class="filters"', tag("legend", legend),
+                  f'<label><input type="radio" name="{legend[0]}" checked> toutes</label>', *radios)
 
 
 def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) -> Iterator[str]:
@@ -4058,7 +4057,7 @@ def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
     ends += [budget + place["words"] for trip in trips for place in trip.away]
     folds = [draw_trip(f"q{number}v{column}", variant["id"], trip, (budget, max(1.2 * budget, *ends)), brief)
              for column, (variant, trip) in enumerate(zip(variants, trips))]
-    return tag(f'article aria-labelledby="q{number}"' + lost_marks(number, variants),
+    return tag(f'article aria-labelledby="q{number}"' + lost_marks(number, variants) * brief,
                tag(f'h3 id="q{number}"', bdi(asked["text"])), tag('p class="soft"', bdi(asked["id"])), *folds)
 
 
