@@ -3803,7 +3803,7 @@ def draw_report(report: Tree, title: str) -> Iterator[str]:
         fr(tell_verdict(losses, sum(variant["summary"]["facts_required"] for variant in variants))),
         tag("p", tell_intact(variants, losses), " ", tell_signs(report)), draw_warnings(report["warnings"]),
         tag('nav aria-label="Sommaire"', tag("ul", *links)), beside=draw_baseline(report, losses))
-    yield f"<main id=\"contenu\"{' class=long' * brief}>"
+    yield '<main id="contenu"' + ' class="long"' * brief + ">"
     if len(losses) <= LISTED_LOSSES:
         yield tag('ul class="losses"', *map(draw_loss, losses)) if losses else ""
     yield tag('section id="variantes"', "<h2>Étapes et variantes</h2>",
