@@ -3611,6 +3611,7 @@ h2,h3,summary{break-after:avoid}figure,li,tr,.words{break-inside:avoid}h3{margin
 TRIP_STYLE = """
 .words i,.row>:first-child{color:var(--soft)}
 .row>:first-child,.zones,.terms{font-size:.8rem}
+figure{margin:.8rem 0}
 .row{display:grid;grid-template-columns:13rem 1fr;align-items:end;gap:0 .8rem}
 .row>*+*{position:relative;height:2.2rem;
 background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
@@ -3642,11 +3643,12 @@ white-space:nowrap;line-height:1.3rem;color:var(--lost)}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
 mark.lost{border-bottom:3px dashed var(--lost)}
 .end{border:1px solid;margin:0 .3rem;padding:0 .3rem;white-space:nowrap;font-size:.8rem}
+.terms{padding:0;list-style:none}
 .loss{border-left:4px solid var(--lost);padding-left:.6rem}
 .terms i{display:inline-block;font-style:normal;border:1px solid var(--line);padding:0 .3rem;
 background:linear-gradient(var(--soft) 0 0) 0 100%/var(--part) 4px no-repeat}
 .curves{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));gap:0 1.5rem}
-.curves svg{width:100%;height:4rem;border:solid var(--soft);border-width:0 0 1px 1px}
+.curves svg{width:100%;height:4rem;overflow:visible;clip-path:inset(-2px 0);border:solid var(--soft);border-width:0 0 1px 1px}
 .curves path{fill:none;stroke:var(--ink);stroke-width:2;vector-effect:non-scaling-stroke}
 .curves .limit{stroke:var(--lost);stroke-dasharray:4 3}
 .claim{display:grid;grid-template-columns:1fr 1fr;gap:0 1.5rem;border-top:1px solid var(--line)}
@@ -3698,7 +3700,7 @@ DETAILED_QUESTIONS = 50  # beyond, the page is brief: only the questions that lo
 SHOWN_WORDS = 200        # of what the budget cut from a passage
 AROUND_WORDS = 6         # on each side of a quote, on a brief page or in a passage that was not found
 SHOWN_WINNERS = 10       # the first hits, by the terms that they were found by
-SHOWN_STEPS = 5          # of a curve, told in words
+SHOWN_STEPS = 3          # of a curve, told in words
 DRAWN_QUOTES = 40        # one a line; beyond, all on one
 TOLD_LIMITS = 20         # of the passages of a document
 
@@ -4093,10 +4095,11 @@ def shown_hits(variant: Tree, question: Tree) -> list:
 
 def lead_of(place: Tree, fact: Tree) -> int:
     """The words before the first whole one of a passage: all that is over, unless half a word ends it."""
-    over = place["words"] - place["end"] + place["start"]
-    at = over + max(0, fact["start"] - place["start"])
-    word = " ".join(fact["quote"].split()[max(0, place["start"] - fact["start"]):][:1])
-    return over - (over > 0 and fold(word) not in fold(" ".join(place["text"].split()[at:at + 1])))
+    over, first = place["words"] - place["end"] + place["start"], max(fact["start"], place["start"])
+    held = fact["quote"].split()[first - fact["start"]:max(first, place["end"]) - fact["start"]]
+    at, words = over + first - place["start"], place["text"].split()
+    pattern = rf"(?<!\w){re.escape(compose(' '.join(held)))}(?!\w)"
+    return over - (over > 0 and not re.search(pattern, compose(" ".join(words[at:at + len(held)]))))
 
 
 def places_in(hit: Tree, facts: list) -> List[Part]:
@@ -4170,7 +4173,8 @@ def draw_strip(trip: Trip, budget: int, scale: float, brief: bool) -> str:
                              trip.facts, None) for place in trip.away]
     over = sum(hit["kept_words"] for hit in trip.hits) - budget
     told = [fr(f"envoyé au-delà du budget : {counted(over, 'mot')}")] if over > 0 else []
-    told += [fr(fact["letter"] + " : {}, " + sign_of(fact)[1], fact["id"]) for fact in trip.facts]
+    told += [fr(fact["letter"] + " : {}, " + sign_of(fact)[1], fact["id"]) for fact in trip.facts
+             if not (brief and fact["loss"])]
     zones = tag('p class="zones"', tag("b", fr(counted(budget, "mot"))))
     return tag(f'figure class="strip" style="--budget:{round(100 * budget / scale, 1):g}%"', zones, *tracks,
                tag("figcaption", " · ".join(told))) if tracks else ""
@@ -4300,29 +4304,30 @@ def draw_terms(trip: Trip, brief: bool) -> str:
         lacking = [f"{term} (proche : {near[term]})" if term in near else term
                    for term in place.get("lacking", ()) if term in near or not brief]
         chips.append(fr("n'a pas : ") + escape(", ".join(lacking)) if lacking else "")
-        lines += [tag("dt", label_of(place, rank_in_words(place["rank"]))), tag("dd", " ".join(chips))]
-    title = "" if brief else tag("p", fr("Ce que chaque terme de la question a compté :"))
-    return title + tag('dl class="terms"', *lines) if lines else ""
+        label = tag("small", label_of(place, rank_in_words(place["rank"])))
+        lines.append(tag("li", label, " ", " ".join(chips)))
+    title = "" if brief else tag("p", "Ce que chaque terme de la question a compté")
+    return title + tag('ul class="terms"', *lines) if lines else ""
 
 
 def draw_curves(variants: list, budget: int) -> str:
-    """Complete contexts as the budget grows, a small step curve a variant, all on one scale, and as the depth
-    grows where a proof ranked too low; the case's budget, in words, is marked.
+    """Complete contexts as the budget grows up to four times the case's, which is marked: a step curve a
+    variant; and as the depth grows, where a proof ranked too low.
     """
-    last = max([budget, *(curve[-1][0] for curve in [
-        variant["summary"]["budget_curve"] for variant in variants] if curve)])
-    return tag('div class="curves"', *[draw_curve(variant, budget, last) for variant in variants])
+    title = tag("p", fr(f"Les contextes complets selon le budget, de 0 à {counted(4 * budget, 'mot')} ; le "
+                        "tireté est celui du cas."))
+    return title + tag('div class="curves"', *[draw_curve(variant, budget) for variant in variants])
 
 
-def draw_curve(variant: Tree, budget: int, last: int) -> str:
+def draw_curve(variant: Tree, budget: int) -> str:
     """The curves of a variant, and the sentences that say the same."""
     summary, steps = variant["summary"], variant["summary"]["budget_curve"] or []
     asked = summary["answerable_questions"]
     reached = max((complete for words, complete in steps if words <= budget), default=0)
     told = f"{reached} sur {asked} à {counted(budget, 'mot')}"
-    beyond = [f"{complete} dès {words}" for words, complete in steps if words > budget]
+    beyond = [f"{complete} dès {thousands(words)}" for words, complete in steps if words > budget]
     told += "".join(" ; " + step for step in beyond[:SHOWN_STEPS] + beyond[SHOWN_STEPS:][-1:])
-    drawn = draw_steps(steps, asked, last, told, f'<path class="limit" d="M{budget} 0V{asked}"/>')
+    drawn = draw_steps(steps, asked, 4 * budget, told, f'<path class="limit" d="M{budget} 0V{asked}"/>')
     depths = summary["depth_curve"] if "ranked_too_low" in summary["losses"] else None
     if depths:
         deeper = [f"{complete} à top_k {depth}" for depth, complete in depths]
@@ -4333,7 +4338,7 @@ def draw_curve(variant: Tree, budget: int, last: int) -> str:
 
 def draw_steps(steps: list, height: int, last: int, told: str, mark: str = "") -> str:
     """A step curve of [value, count], whose coordinates are values and counts, and its caption."""
-    path = "".join(f"H{value}V{height - count}" for value, count in steps)
+    path = "".join(f"H{value}V{height - count}" for value, count in steps if value <= last)
     return tag(f'svg aria-hidden="true" viewBox="0 0 {last} {height or 1}" preserveAspectRatio="none"',
                f'<path d="M0 {height}{path}H{last}"/>', mark) + tag("figcaption", fr(told))
 
