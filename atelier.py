@@ -3599,43 +3599,61 @@ border-radius:50%;overflow:hidden;white-space:nowrap}
 .lost{color:var(--lost)}
 details{border-top:1px solid var(--line);padding:.4rem 0}
 summary{cursor:pointer}
-figure{margin:.8rem 0}
 @media (min-width:40rem){article h3{position:sticky;top:0;z-index:2;background:var(--paper)}}
 @media (max-width:40rem){dl{grid-template-columns:1fr}#matrice tbody th{position:static}}
 @media print{body{font-size:9pt;padding:0;max-width:none}
-nav,.skip,.filters,.long tr[data-lost=""]{display:none}
+nav,.skip,.filters,.long tr[data-lost=""],.short article:not(:has([open])),.short article details:not([open]){
+display:none}
 #matrice .scroll{max-height:none;overflow:visible}article h3,#matrice th{position:static!important}
 h2,h3,summary{break-after:avoid}figure,li,tr,.words{break-inside:avoid}h3{margin-top:1rem}
 .long section,.long h3,.long table{font-size:7pt}.long #trajets{columns:2}.long .m{display:inline-block}
 .long h3,.long p,.long details,.long .m{margin:0;padding:0 .2rem;border:0}.long td,.long th{padding:0 .2rem}}
 """
 TRIP_STYLE = """
-.lab,.off,.row>:first-child{color:var(--soft)}.lab,.row>:first-child,.tag{font-size:.8rem}
-figcaption span{display:inline-block;margin-right:1.2rem}
-.row{display:grid;grid-template-columns:12rem 1fr;align-items:end;gap:0 .8rem}
+.words i,.row>:first-child{color:var(--soft)}
+.row>:first-child,.zones,.terms{font-size:.8rem}
+.row{display:grid;grid-template-columns:13rem 1fr;align-items:end;gap:0 .8rem}
 .row>*+*{position:relative;height:2.2rem;
 background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
-.strip .row>*+*::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);
-border-left:3px double var(--lost)}
-.strip .first>*+*,.strip .away-row>*+*{background:none}
-.strip .away-row>*+*::after{display:none}
+.strip .row>*+*{background:linear-gradient(90deg,transparent var(--budget),var(--wash) 0)}
+.strip .row>*+*::after{content:"";position:absolute;top:0;bottom:0;left:calc(var(--budget) - 2px);
+border-left:4px double var(--lost)}
+.zones{position:relative;height:1.3rem;margin:0 0 0 13.8rem}
+.zones b{position:absolute;left:clamp(9rem,var(--budget),100% - 7rem);transform:translateX(-50%);
+white-space:nowrap;line-height:1.3rem;color:var(--lost)}
+.zones b::before,.zones b::after{position:absolute;padding:0 .5rem;font-weight:400;color:var(--soft)}
+.zones b::before{content:"envoyé au modèle";right:100%}.zones b::after{content:"hors budget";left:100%}
 .row i,.row svg{position:absolute;top:1rem;height:.9rem}
 .row svg{top:0;width:100%;height:100%;stroke:var(--ink)}
-.kept,.cut,.away{border:1px solid}
+.kept,.again,.cut,.away{border:1px solid var(--soft)}
 .kept{background:var(--kept)}
+.again{background:radial-gradient(var(--soft) 30%,var(--paper) 35%) 0/4px 4px}
 .cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
-.away{border-style:dashed}
+.away{background:var(--paper)}
 .row .q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
-.q b{position:absolute;top:-1.05rem;left:-1px;font:bold .75rem/1rem sans-serif;color:var(--proof)}
-.row .tag{top:0;height:auto;padding:0 .35rem;font-style:normal}
-.before{transform:translateX(-100%)}
+.row .lost{border:2px dashed var(--lost)}.row .twice{border-width:1px}
+.row .from{border-left:0}.row .on{border-right:0}
+.q b{position:absolute;top:-1.05rem;left:-1px}
+.q b,mark b{font:bold .75rem/1rem sans-serif;color:var(--proof)}
+.q.lost b,mark.lost b,.end{color:var(--lost)}
 .row .p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
 .o{min-width:3px;background:var(--proof)}
-.row i{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.row i,.terms i{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
-.off{font-style:italic}
-@media (max-width:40rem){.row{grid-template-columns:1fr}}
+mark.lost{border-bottom:3px dashed var(--lost)}
+.end{border:1px solid;margin:0 .3rem;padding:0 .3rem;white-space:nowrap;font-size:.8rem}
+.loss{border-left:4px solid var(--lost);padding-left:.6rem}
+.terms i{display:inline-block;font-style:normal;border:1px solid var(--line);padding:0 .3rem;
+background:linear-gradient(var(--soft) 0 0) 0 100%/var(--part) 4px no-repeat}
+.curves{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));gap:0 1.5rem}
+.curves svg{width:100%;height:4rem;border:solid var(--soft);border-width:0 0 1px 1px}
+.curves path{fill:none;stroke:var(--ink);stroke-width:2;vector-effect:non-scaling-stroke}
+.curves .limit{stroke:var(--lost);stroke-dasharray:4 3}
+.claim{display:grid;grid-template-columns:1fr 1fr;gap:0 1.5rem;border-top:1px solid var(--line)}
+.claim h3,blockquote{margin:.5rem 0}.unsupported h3{color:var(--lost)}
+blockquote{padding-left:.8rem;border-left:3px solid var(--line)}
+@media (max-width:40rem){.row,.claim{grid-template-columns:1fr}.zones{margin:0}}
 """
 HEAD = """<!DOCTYPE html>
 <html lang="fr">
@@ -3679,7 +3697,9 @@ RARE_COLUMNS = {  # those that are shown where they count something
 NARROW, MOST_COLUMNS = 6, 20  # variants of the matrix: beyond, narrow columns; beyond, no matrix
 DETAILED_QUESTIONS = 50  # beyond, the page is brief: only the questions that lost a proof are detailed
 SHOWN_WORDS = 200        # of what the budget cut from a passage
-AROUND_WORDS = 15        # on each side of a quote, on a brief page
+AROUND_WORDS = 6         # on each side of a quote, on a brief page or in a passage that was not found
+SHOWN_WINNERS = 10       # the first hits, by the terms that they were found by
+SHOWN_STEPS = 5          # of a curve, told in words
 DRAWN_QUOTES = 40        # one a line; beyond, all on one
 TOLD_LIMITS = 20         # of the passages of a document
 
@@ -3784,7 +3804,7 @@ def draw_report(report: Tree, title: str) -> Iterator[str]:
         fr(tell_verdict(losses, sum(variant["summary"]["facts_required"] for variant in variants))),
         tag("p", tell_intact(variants, losses), " ", tell_signs(report)), draw_warnings(report["warnings"]),
         tag('nav aria-label="Sommaire"', tag("ul", *links)), beside=draw_baseline(report, losses))
-    yield '<main id="contenu"' + ' class="long"' * brief + ">"
+    yield '<main id="contenu"' + f' class="{"long" if brief else "short"}">'
     if len(losses) <= LISTED_LOSSES:
         yield tag('ul class="losses"', *map(draw_loss, losses)) if losses else ""
     yield tag('section id="variantes"', "<h2>Étapes et variantes</h2>",
@@ -3792,6 +3812,7 @@ def draw_report(report: Tree, title: str) -> Iterator[str]:
     detailed = [number for number in range(case["questions"]) if not brief or lost_in(number, variants)]
     yield tag('section id="matrice"', "<h2>La matrice</h2>",
               *(draw_filters(variants) if brief else ()), *draw_matrix(variants, set(detailed), brief))
+    yield draw_curves(variants, settings["budget_words"])
     yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
 
@@ -4014,9 +4035,10 @@ def draw_filters(variants: list) -> Iterator[str]:
 def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) -> Iterator[str]:
     """The questions that are detailed, by their numbers; brief: advice is given once."""
     yield '<section id="trajets"><h2>Le trajet de chaque preuve</h2>' + tag("p", fr(
-        "Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le "
-        "budget. Plein : envoyé ; hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres "
-        "lettrés sont les preuves exigées. Les mots d'un document se comptent à partir de 0."))
+        "Les passages trouvés, par rang, à l'échelle de leurs mots. Plein : envoyé ; pointillé : envoyé une "
+        "fois de plus ; hachuré : coupé ; vide : resté hors des passages trouvés. Un cadre lettré est une "
+        "preuve exigée ; tireté, elle est perdue ; ouvert ([B…, …B]), elle continue ailleurs. Les mots d'un "
+        "document se comptent à partir de 0."))
     left = len(variants[0]["questions"]) - len(detailed)
     if left:
         yield tag("p", fr(f"{counted(left, 'question')} sans preuve perdue : dans la matrice seulement."))
@@ -4030,49 +4052,34 @@ def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) ->
 
 
 def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
-    """A question, and a fold for each variant: the strip, the words; brief: only where a proof was lost."""
-    asked, folds = variants[0]["questions"][number], []
-    for column, variant in enumerate(variants):
-        question = variant["questions"][number]
-        facts, hits = lettered(question["facts"]), shown_hits(variant, question)
-        facts = [{**fact, "anchor": f"q{number}v{column}f{rank}"} for rank, fact in enumerate(facts)]
-        lost = ", ".join(f"{fact['id']} : {STAGE[fact['loss']['stage']].label}"
-                         for fact in facts if fact["loss"])
-        state = fr(lost or ("preuves couvertes" if facts else "sans réponse attendue"))
-        place, name = f'id="q{number}v{column}"', escape(variant["id"]) + " – "
-        if brief and not lost:
-            folds.append(tag("p " + place, name, state))
-            continue
-        strip = draw_strip(hits, facts, budget, brief) or tag("p", fr(NOTHING_FOUND[question["no_hits"]]))
-        folds.append(tag("details open" if lost and not brief else "details",
-                         tag("summary", name, tag('span class="lost"' if lost else "span", state)),
-                         tag("div " + place, strip, *draw_words(hits, facts, brief))))
+    """A question, and the trip of each variant, all on one scale."""
+    asked = variants[0]["questions"][number]
+    trips = [make_trip(variant, variant["questions"][number]) for variant in variants]
+    ends = [sum(hit["words"] for hit in trip.hits) for trip in trips]
+    ends += [budget + place["words"] for trip in trips for place in trip.away]
+    folds = [draw_trip(f"q{number}v{column}", variant["id"], trip, (budget, max(1.2 * budget, *ends)), brief)
+             for column, (variant, trip) in enumerate(zip(variants, trips))]
     return tag(f'article aria-labelledby="q{number}"' + lost_marks(number, variants) * brief,
-               tag(f'h3 id="q{number}"', escape(asked["text"])),
-               tag('p class="soft"', escape(asked["id"])), *folds)
+               tag(f'h3 id="q{number}"', bdi(asked["text"])), tag('p class="soft"', bdi(asked["id"])), *folds)
 
 
-def lettered(facts: list) -> list:
-    """The facts of a question, with a letter each: A, B, C…, then 27, 28…"""
-    return [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
-            for number, fact in enumerate(facts)]
+Trip = record("Trip", "question hits facts away", """
+    What the page draws of a question for one variant: the hits, the facts with their letters, and the
+    passages, not among the hits, where a lost proof stands.""")
+Part = record("Part", "fact label first last start end", """
+    What a passage holds of a fact's quote: words first to last - 1 of the document, start to end - 1 of the
+    passage, those put before it counted; the label says on which side the quote goes on elsewhere.""")
 
 
-def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
-    """A box from word start to word end of a track that is scale words long."""
-    style = f"left:{round(100 * start / scale, 1):g}%"
-    style += f";width:{round(100 * (end - start) / scale, 1):g}%" if end > start else ""
-    return f'<i class="{kind}" style="{style}">{inside}</i>'
-
-
-def boxes(kind: str, quotes: list, total: int) -> str:
-    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
-
-
-def track(label: str, drawn: str, told: str, kind: str = "") -> str:
-    """A label, and boxes on a line with the words that say the same."""
-    return tag(f'div class="row{kind}"', tag("span", bdi(label)),
-               tag(f'span role="img" aria-label="{fr(told)}"', drawn))
+def make_trip(variant: Tree, question: Tree) -> Trip:
+    hits = shown_hits(variant, question)
+    facts = [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
+             for number, fact in enumerate(question["facts"])]  # A, B, C…, then 27, 28…
+    found = {hit["passage"] for hit in hits}
+    away = {place["passage"]: {**place, "lead_words": lead_of(place, fact), "kept_words": 0}
+            for fact in facts if fact["loss"] for place in fact["loss"].get("places", ())
+            if place["passage"] not in found}
+    return Trip(question, hits, facts, list(away.values()))
 
 
 def shown_hits(variant: Tree, question: Tree) -> list:
@@ -4080,117 +4087,257 @@ def shown_hits(variant: Tree, question: Tree) -> list:
     hits = question["hits_before_budget"] or []
     if variant["chunking"] is not None:
         return hits
-    found = {hit["passage"]: hit for hit in hits}
-    sent = [{**found.get(part["passage"], part), "rank": part["rank"], "kept_words": part["words"]}
-            for part in question["context"]]
-    names = {hit["passage"] for hit in sent}
-    return sent + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in names]
+    found = {hit["passage"] or hit["text"]: hit for hit in hits}
+    sent = [{**found.pop(part["passage"] or part["text"], part), "rank": part["rank"],
+             "kept_words": part["words"]} for part in question["context"]]
+    return sent + [{**hit, "kept_words": 0} for hit in found.values()]
 
 
-def places_in(hit: Tree, facts: list) -> List[tuple]:
-    """(letter, start, end) of the quotes in a passage, in its own words, those put before it counted."""
-    places, lead = [], hit["lead_words"] - hit["start"]
+def lead_of(place: Tree, fact: Tree) -> int:
+    """The words before the first whole one of a passage: all that is over, unless half a word ends it."""
+    over = place["words"] - place["end"] + place["start"]
+    at = over + max(0, fact["start"] - place["start"])
+    word = " ".join(fact["quote"].split()[max(0, place["start"] - fact["start"]):][:1])
+    return over - (over > 0 and fold(word) not in fold(" ".join(place["text"].split()[at:at + 1])))
+
+
+def places_in(hit: Tree, facts: list) -> List[Part]:
+    """What a passage holds of each fact; nothing when its text is foreign to the corpus."""
+    parts = []
     for fact in facts:
-        start, end = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
-        if fact["document"] == hit["document"] and start < end:
-            places.append((fact["letter"], lead + start, lead + end))
-    return places
+        if fact["document"] == hit["document"]:
+            first, last = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
+            lead, label = hit["lead_words"] - hit["start"], fact["letter"]
+            if last - first < fact["end"] - fact["start"]:
+                label = ("[" if first == fact["start"] else "…") + label
+                label += "]" if last == fact["end"] else "…"
+            if first < last:
+                parts.append(Part(fact, label, first, last, lead + first, lead + last))
+    return parts
 
 
-def draw_strip(hits: list, facts: list, budget: int, brief: bool) -> str:
-    """The hits to scale, the budget, and, not among them, the passages where a lost proof really stands.
+def draw_trip(place: str, name: str, trip: Trip, scale: Tuple[int, float], brief: bool) -> str:
+    """The trip of a variant, open when it lost a proof; brief: a line alone when it lost none.
 
-    Empty when there are none; brief: hits without proof share a line.
+    place is its anchor, scale the budget and how many words wide a strip is.
     """
-    found = {hit["passage"] for hit in hits}
-    away = [(fact, place) for fact in facts if fact["loss"]
-            for place in fact["loss"].get("places", ()) if place["passage"] not in found]
-    if not hits and not away:
-        return ""
-    scale = max(budget, sum(hit["words"] for hit in hits),
-                *(place["end"] - place["start"] for _, place in away))
-    limit = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale,
-                fr(f"budget : {counted(budget, 'mot')}"))
-    tracks, before, group = [tag('div class="row first"', "<span></span>", tag("span", limit))], 0, []
-    for hit, after in zip(hits, [*hits[1:], None]):
+    lost = [(f"{place}f{number}", fact) for number, fact in enumerate(trip.facts) if fact["loss"]]
+    state = ", ".join(fr("{} : " + STAGE[fact["loss"]["stage"]].label, fact["id"]) for _, fact in lost)
+    state = state or fr("preuves couvertes" if trip.facts else "sans réponse attendue")
+    if brief and not lost:
+        return tag(f'p id="{place}"', bdi(name), " – ", state)
+    told = [draw_strip(trip, *scale, brief) or tag("p", fr(NOTHING_FOUND[trip.question["no_hits"]])),
+            *draw_words(trip, scale[0], brief), *(tell_lost(anchor, fact, brief) for anchor, fact in lost)]
+    if lost:
+        told.append(draw_terms(trip, brief))
+        if trip.question["needed"]:
+            told.append(tag("p", fr(tell_needed(trip.question["needed"]).capitalize() + ".")))
+    return tag("details open" if lost and not brief else "details", tag("summary", bdi(name), " – ", tag(
+        'span class="lost"' if lost else "span", state)), tag(f'div id="{place}"', *told))
+
+
+def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
+    """A box from word start to word end of a track that is scale words long."""
+    return (f'<i class="{kind}" style="left:{round(100 * start / scale, 1):g}%;'
+            f'width:{round(100 * (end - start) / scale, 1):g}%">{inside}</i>')
+
+
+def boxes(kind: str, quotes: list, total: float) -> str:
+    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
+
+
+def track(label: str, drawn: str, told: str) -> str:
+    """A label of markup, and boxes on a line with the words that say the same."""
+    return tag('div class="row"', tag("span", label), tag(f'span role="img" aria-label="{fr(told)}"', drawn))
+
+
+def label_of(hit: Tree, rank: Any) -> str:
+    """`2 · regles#0002`."""
+    return f"{rank} · " + (bdi(hit["passage"]) if hit["passage"] else "texte étranger au corpus")
+
+
+def draw_strip(trip: Trip, budget: int, scale: float, brief: bool) -> str:
+    """The hits to scale on both sides of the budget, then the passages away where a lost proof stands.
+
+    Empty when there are none; brief: hits without a lost proof share a line.
+    """
+    tracks, before, group, sent, lost = [], 0, [], {}, [fact for fact in trip.facts if fact["loss"]]
+    for hit, after in zip(trip.hits, [*trip.hits[1:], None]):
         group.append(hit)
-        if not brief or after is None or places_in(hit, facts) or places_in(after, facts):
-            tracks.append(draw_passages(group, before, scale, facts))
+        if not brief or after is None or places_in(hit, lost) or places_in(after, lost):
+            name = f"{group[0]['rank']} à {hit['rank']}" if group[1:] else label_of(hit, hit["rank"])
+            tracks.append(draw_passages(group, name, before, scale, trip.facts, sent))
             before, group = before + sum(hit["words"] for hit in group), []
-    tracks += [draw_away(fact, place, scale) for fact, place in away]
-    legend = [tag("span", fr(f"{fact['letter']} : {fact['id']}, {sign_of(fact)[1]}")) for fact in facts]
-    strip = f'div class="strip" style="--budget:{round(100 * budget / scale, 1):g}%"'
-    return tag("figure", tag(strip, *tracks), tag("figcaption", " ".join(legend)))
+    tracks += [draw_passages([place], label_of(place, rank_in_words(place["rank"])), budget, scale,
+                             trip.facts, None) for place in trip.away]
+    over = sum(hit["kept_words"] for hit in trip.hits) - budget
+    told = [fr(f"envoyé au-delà du budget : {counted(over, 'mot')}")] if over > 0 else []
+    told += [fr(fact["letter"] + " : {}, " + sign_of(fact)[1], fact["id"]) for fact in trip.facts]
+    zones = tag('p class="zones"', tag("b", fr(counted(budget, "mot"))))
+    return tag(f'figure class="strip" style="--budget:{round(100 * budget / scale, 1):g}%"', zones, *tracks,
+               tag("figcaption", " · ".join(told))) if tracks else ""
 
 
-def draw_passages(group: list, before: int, scale: int, facts: list) -> str:
-    """A line of the strip, after some words: one passage, or several without proof."""
-    hit, words, sent = group[0], *(sum(hit[name] for hit in group) for name in ("words", "kept_words"))
-    drawn = box("kept", before, before + sent, scale) if sent else ""
-    drawn += box("cut", before + sent, before + words, scale) if sent < words else ""
-    told = f"{counted(sent, 'mot envoyé')}, {counted(words - sent, 'coupé')}"
-    first = hit["start"] - hit["lead_words"]  # told as in the JSON: words of the document, from 0
-    for letter, start, end in places_in(hit, facts):
-        drawn += box("q", before + start, before + end, scale, tag("b", letter))
-        told += f" ; {letter}, mots {first + start} à {first + end - 1}"
-    name = "· " + hit["passage"] if len(group) == 1 else f"à {group[-1]['rank']}"
-    return track(f"{hit['rank']} {name} · {counted(words, 'mot')}", drawn, told)
+def draw_passages(group: list, name: str, before: int, scale: float, facts: list,
+                  sent: Optional[dict]) -> str:
+    """A line of the strip, after some words: one passage, or several without a lost proof.
+
+    sent is what was sent before, for sent_again; None for a passage that was not found.
+    """
+    words, kept = (sum(hit[name] for hit in group) for name in ("words", "kept_words"))
+    drawn, left = box("kept", before, before + kept, scale) if kept else "", "away" if sent is None else "cut"
+    drawn += box(left, before + kept, before + words, scale) if kept < words else ""
+    told, quotes, repeated = counted(kept, "mot envoyé"), "", 0
+    for hit in group:
+        again, lead = sent_again(hit, sent) if hit["kept_words"] else [], before + hit["lead_words"]
+        drawn += boxes("again", [(lead + part.start - hit["start"], lead + part.end - hit["start"])
+                                 for part in again], scale)
+        repeated += size(again)
+        for part in places_in(hit, facts):
+            kind = " from" * part.label.startswith("…") + " on" * part.label.endswith("…")
+            kind += " lost" if part.fact["loss"] else " twice" * (
+                not missing_spans(Span(hit["document"], part.first, part.last), again))
+            drawn += box("q" + kind, before + part.start, before + part.end, scale, tag("b", part.label))
+            quotes += f" ; {part.label}, mots {part.first} à {part.last - 1}"
+        before += hit["words"]
+    told += (f", dont {counted(repeated, 'répété')}" if repeated else "") + quotes
+    return track(f"{name} · {fr(counted(words, 'mot'))}", drawn, told)
 
 
-def draw_away(fact: Tree, place: Tree, scale: int) -> str:
-    """The line of a passage that was not found, and of the lost proof that it holds, at least in part."""
-    start, words, letter = place["start"], place["end"] - place["start"], fact["letter"]
-    first, last = max(start, fact["start"]), min(place["end"], fact["end"])
-    quote = box("q", first - start, last - start, scale, tag("b", letter))
-    return track(f"{rank_in_words(place['rank'])} · {place['passage']} · {counted(words, 'mot')}",
-                 box("away", 0, words, scale) + quote, f"{letter}, mots {first} à {last - 1}", " away-row")
+def sent_again(hit: Tree, sent: dict) -> List[Span]:
+    """What was sent of a passage and already had been; sent: {document: (starts, ends) of disjoint spans}."""
+    kept = hit["kept_words"] - hit["lead_words"]
+    if hit["document"] is None or kept <= 0:
+        return []
+    start, end = hit["start"], min(hit["end"], hit["start"] + kept)
+    starts, ends = sent.setdefault(hit["document"], ([], []))
+    first, last = bisect_right(ends, start), bisect_left(starts, end)
+    spans = list(zip(starts[first:last], ends[first:last]))
+    starts[first:last] = [min([start, *starts[first:last]])]
+    ends[first:last] = [max([end, *ends[first:last]])]
+    return [Span(hit["document"], max(start, other), min(end, last)) for other, last in spans]
 
 
-def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
-    """What was sent (brief: around the quotes), then each loss in a sentence, and what to try."""
-    room = SHOWN_WORDS
-    for hit in hits:
-        places = [place for _, *place in places_in(hit, facts)]
-        shown_words = min(hit["words"], hit["kept_words"] + room)
-        room -= shown_words - hit["kept_words"]
+def draw_words(trip: Trip, budget: int, brief: bool) -> Iterator[str]:
+    """What was sent and what was cut (brief: around lost quotes), with the word where the budget ends."""
+    room, before = SHOWN_WORDS, 0
+    for number, hit in enumerate([*trip.hits, *trip.away]):
+        parts, kept, is_away = places_in(hit, trip.facts), hit["kept_words"], number >= len(trip.hits)
+        shown_words = min(hit["words"], kept + room)
+        room -= shown_words - kept
         around = [(0, shown_words)]
-        if brief:
-            around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
-        around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
+        if brief or is_away:
+            around = [(max(0, part.start - AROUND_WORDS), part.end + AROUND_WORDS) for part in parts
+                      if part.fact["loss"]]
+        around += [(part.start, part.end) for part in parts if part.end > shown_words]  # however far
+        end = budget - before if before < budget <= before + kept else None
+        before += kept
         if around:
-            label = tag('span class="lab"', bdi(f"{hit['rank']} · {hit['passage']}"))
-            yield tag('p class="words" dir="auto"', label, "\n", mark_words(hit, places, around))
-    for fact in facts:
-        if fact["loss"]:
-            stage = STAGE[fact["loss"]["stage"]]
-            sentence = fr(f"{fact['id']} : {stage.label} ({detail_of(fact['loss'])}).")
-            yield tag(f'p id="{fact["anchor"]}"', tag('span class="lost"', sentence),
-                      " «\u00a0", bdi(fact["quote"]), "\u00a0»",
-                      "" if brief else "<br>" + fr(stage.advice))
+            state = f"{counted(kept, 'mot envoyé')} sur {hit['words']}" if kept else "non envoyé"
+            label = label_of(hit, rank_in_words(hit["rank"]) if is_away else hit["rank"]) + fr(" · " + state)
+            yield tag('p class="words" dir="auto"', tag("small", label), "\n",
+                      mark_words(hit, parts, around, end, budget))
 
 
-def mark_words(hit: Tree, places: list, around: list) -> str:
-    """The words around some places, quotes marked, the budget's cut greyed; others are counted."""
-    def within(pairs):
-        return any(first <= start < last for first, last in pairs)
+def mark_words(hit: Tree, parts: List[Part], around: list, end: Optional[int], budget: int) -> str:
+    """The words around some places, quotes marked, what was not sent greyed; others are counted.
+
+    end: how many of its words come before the budget's end, if it ends there.
+    """
     words, sent = list(WORD.finditer(hit["text"])), hit["kept_words"]
-    limits = sorted({min(limit, len(words)) for limit in {0, sent, len(words)}.union(*places, *around)})
-    text, left = "", 0
-    for start, end in zip(limits, limits[1:]):
-        if not within(around):
-            left += end - start
-            continue
-        if start:
-            text += left_out(left) if left else hit["text"][words[start - 1].end():words[start].start()]
-        part, left = escape(hit["text"][words[start].start():words[end - 1].end()]), 0
-        part = tag("mark", part) if within(places) else part
-        text += tag('span class="off"', part) if start >= sent else part
+    edges = {limit for pair in around for limit in pair
+             if not any(part.start < limit < part.end for part in parts)}  # a quote is not broken there
+    edges |= {0, sent, end or 0, len(words)}.union(*((part.start, part.end) for part in parts))
+    limits, text, left = sorted({min(limit, len(words)) for limit in edges}), "", 0
+    for start, last in zip(limits, limits[1:]):
+        if any(first < last and start < final for first, final in around):
+            if start:
+                text += left_out(left) if left else hit["text"][words[start - 1].end():words[start].start()]
+            part = mark_part(hit["text"][words[start].start():words[last - 1].end()], start, parts)
+            text, left = text + (tag("i", part) if start >= sent else part), 0
+        else:
+            left += last - start
+        if last == end:
+            text += tag('b class="end"', fr(f"✂ {budget}{'er' if budget == 1 else 'e'} mot : fin du budget"))
     return text + (left_out(left) if left else "")
+
+
+def mark_part(text: str, start: int, parts: List[Part]) -> str:
+    """The words of a passage from start on, marked and lettered where quotes hold them."""
+    held = [part for part in parts if part.start <= start < part.end]
+    letters = [tag("b", part.label) + " " for part in held if part.start == start]
+    lost = ' class="lost"' if all(part.fact["loss"] for part in held) else ""
+    return tag("mark" + lost, *letters, escape(text)) if held else escape(text)
 
 
 def left_out(words: int) -> str:
     """`… 191 mots …`, in the place of words that are not shown."""
-    return " " + tag('span class="off"', fr(f"… {counted(words, 'mot')} …")) + " "
+    return " " + tag("i", fr(f"… {counted(words, 'mot')} …")) + " "
+
+
+def tell_lost(anchor: str, fact: Tree, brief: bool) -> str:
+    """A lost proof: at which stage, its quote and, unless brief, what to try."""
+    loss, told = fact["loss"], detail_of(fact["loss"])
+    names = [place["passage"] for place in loss.get("places", ())]
+    for name in names:
+        told = told.replace(name, "{}", 1)
+    label = "" if brief else " : " + STAGE[loss["stage"]].label
+    quote = "" if brief and names else fr(" « {} »", fact["quote"])
+    return tag(f'p class="loss" id="{anchor}"', tag(
+        'b class="lost"', fr(fact["letter"] + " · {}" + label, fact["id"])), fr(f" ({told}).", *names),
+        quote, "" if brief else "<br>" + fr(advice_of(loss)))
+
+
+def draw_terms(trip: Trip, brief: bool) -> str:
+    """The terms that won the first hits their ranks; those that the passages of lost proofs have and lack."""
+    rows = [hit for hit in trip.hits[:SHOWN_WINNERS] if hit.get("terms") and not brief]
+    rows += [place for fact in trip.facts if fact["loss"] for place in fact["loss"].get("places", ())
+             if place["terms"] is not None]
+    rows, lines = list({place["passage"]: place for place in rows}.values()), []
+    largest = max((term["part"] for place in rows for term in place["terms"]), default=0)
+    for place in rows:
+        chips = [tag("i" if brief else f'i style="--part:{100 * term["part"] / largest:.0f}%"', escape(
+            f"{term['term']} {decimal(term['part'], 3)}")) for term in place["terms"]]
+        near = dict(place.get("near", ()))
+        lacking = [f"{term} (proche : {near[term]})" if term in near else term
+                   for term in place.get("lacking", ()) if term in near or not brief]
+        chips.append(fr("n'a pas : ") + escape(", ".join(lacking)) if lacking else "")
+        lines += [tag("dt", label_of(place, rank_in_words(place["rank"]))), tag("dd", " ".join(chips))]
+    title = "" if brief else tag("p", fr("Ce que chaque terme de la question a compté :"))
+    return title + tag('dl class="terms"', *lines) if lines else ""
+
+
+def draw_curves(variants: list, budget: int) -> str:
+    """Complete contexts as the budget grows, a small step curve a variant, all on one scale, and as the depth
+    grows where a proof ranked too low; the case's budget, in words, is marked.
+    """
+    last = max([budget, *(curve[-1][0] for curve in [
+        variant["summary"]["budget_curve"] for variant in variants] if curve)])
+    return tag('div class="curves"', *[draw_curve(variant, budget, last) for variant in variants])
+
+
+def draw_curve(variant: Tree, budget: int, last: int) -> str:
+    """The curves of a variant, and the sentences that say the same."""
+    summary, steps = variant["summary"], variant["summary"]["budget_curve"] or []
+    asked = summary["answerable_questions"]
+    reached = max((complete for words, complete in steps if words <= budget), default=0)
+    told = f"{reached} sur {asked} à {counted(budget, 'mot')}"
+    beyond = [f"{complete} dès {words}" for words, complete in steps if words > budget]
+    told += "".join(" ; " + step for step in beyond[:SHOWN_STEPS] + beyond[SHOWN_STEPS:][-1:])
+    drawn = draw_steps(steps, asked, last, told, f'<path class="limit" d="M{budget} 0V{asked}"/>')
+    depths = summary["depth_curve"] if "ranked_too_low" in summary["losses"] else None
+    if depths:
+        deeper = [f"{complete} à top_k {depth}" for depth, complete in depths]
+        deeper = "Sans limite de budget : " + ", ".join(deeper[:SHOWN_STEPS] + deeper[SHOWN_STEPS:][-1:])
+        drawn += draw_steps(depths, asked, depths[-1][0], deeper)
+    return tag("figure", tag("b", bdi(variant["id"])), drawn)
+
+
+def draw_steps(steps: list, height: int, last: int, told: str, mark: str = "") -> str:
+    """A step curve of [value, count], whose coordinates are values and counts, and its caption."""
+    path = "".join(f"H{value}V{height - count}" for value, count in steps)
+    return tag(f'svg aria-hidden="true" viewBox="0 0 {last} {height or 1}" preserveAspectRatio="none"',
+               f'<path d="M0 {height}{path}H{last}"/>', mark) + tag("figcaption", fr(told))
 
 
 def draw_documents(documents: list, variants: list) -> Iterator[str]:
@@ -4219,12 +4366,12 @@ def draw_document(document: Tree, quotes: List[tuple], variants: list) -> str:
             for _, _, fact, where in split:
                 broken.setdefault((fact, where), []).append(variant["id"])
             places = some(map(str, limits), TOLD_LIMITS)
-            tracks.append(track(variant["id"], draw_limits(limits, total) + boxes("p", split, total),
+            tracks.append(track(bdi(variant["id"]), draw_limits(limits, total) + boxes("p", split, total),
                                 f"{counted(len(limits) - 1, 'passage')}, limites aux mots {places}"))
     if len(quotes) > DRAWN_QUOTES:
         tracks.append(track("les preuves", boxes("o", quotes, total), proofs))
     else:
-        tracks += [track(f"{fact} · {start}–{end - 1}", box("q", start, end, total),
+        tracks += [track(f"{bdi(fact)} · {start}–{end - 1}", box("q", start, end, total),
                          f"mots {start} à {end - 1}") for start, end, fact in quotes]
     sentences = [f"{fact} : {where} par {', '.join(names)}." for (fact, where), names in broken.items()]
     if len(sentences) > DRAWN_QUOTES:
@@ -4254,7 +4401,7 @@ def draw_limits(limits: Iterable[int], total: int) -> str:
 
 
 def draw_citations(report: Tree, title: str) -> Iterator[str]:
-    """Three fractions as bars, then the claims by verdict, each citation with its status."""
+    """Three fractions as bars, then the claims by verdict, claim and cited texts beside each other."""
     citations = report["citations"]
     yield draw_header("", fr("Citations de {}", title))
     rows = []
@@ -4264,16 +4411,36 @@ def draw_citations(report: Tree, title: str) -> Iterator[str]:
     yield '<main id="contenu">'
     yield tag("section", "<h2>Trois fractions</h2>", *table(("part", "compte"), rows, ' class="n"'))
     for verdict, label in CLAIMS.items():
-        rows = [draw_claim(claim) for claim in citations["claims"] if claim["verdict"] == verdict]
-        yield tag("section", tag("h2", fr(f"{label} : {len(rows)}")),
-                  *table(("affirmation", "citations"), rows) if rows else "")
+        claims = [claim for claim in citations["claims"] if claim["verdict"] == verdict]
+        yield tag("section", tag("h2", fr(f"{label} : {len(claims)}")), *map(draw_claim, claims))
 
 
-def draw_claim(claim: Tree) -> List[str]:
-    """Its line of the table."""
-    told = [fr(f"{cited['passage']} : {STATUSES[cited['status']]}, {RELATIONS[cited['relation']]}"
-               + ", répétée" * cited["duplicate"]) for cited in claim["citations"]]
-    return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
+def draw_claim(claim: Tree) -> str:
+    """A claim beside what it cites; the words that one side alone has are marked, grammar apart."""
+    cited, text = claim["citations"], claim.get("text", "")
+    others = " ".join(citation.get("text", "") for citation in cited)
+    shape = {"supported": "●", "review": "◐", "unsupported": "✕"}[claim["verdict"]]
+    name = tag("h3", shape, fr(" {} : " + VERDICTS[claim["verdict"]], claim["id"]))
+    quotes = [tag("blockquote", tag("small", tell_citation(citation)), tag(
+        'p dir="auto"', mark_new(citation.get("text", ""), text))) for citation in cited]
+    return tag(f'article class="claim {claim["verdict"]}"', tag("div", name, tag(
+        'p dir="auto"', mark_new(text, others or text))), tag("div", *quotes or ["sans citation"]))
+
+
+def tell_citation(citation: Tree) -> str:
+    """`S1 : valide, soutient`, and what else is known of it."""
+    told = [STATUSES[citation["status"]], RELATIONS[citation["relation"]]]
+    told += [words for key, words in (
+        ("duplicate", "répétée"), ("excerpt", "extrait exact"), ("same_content", "même texte"),
+        ("typography", "seule la typographie diffère")) if citation.get(key)]
+    return fr("{} : " + ", ".join(told), citation["passage"])
+
+
+def mark_new(text: str, other: str) -> str:
+    """A text, its words that another has not marked, whatever their case and accents; grammar is left."""
+    known = {fold_case(word) for word in [*LETTER_RUN.findall(other), *STOP_WORDS]}
+    return "".join(tag("mark", escape(part)) if number % 2 and fold_case(part) not in known else escape(part)
+                   for number, part in enumerate(re.split(f"({LETTER_RUN.pattern})", text)))
 
 
 # --- 22. Guards: the thirteen of --self-test ------------------------------------------------------
