@@ -3582,7 +3582,7 @@ table{border-collapse:collapse;margin-bottom:1rem;font-size:.85rem;overflow-wrap
 th{font-weight:400;text-align:left;vertical-align:bottom}
 tbody th,td{vertical-align:top}
 th,td{padding:.25rem .8rem .25rem 0;border-bottom:1px solid var(--line)}
-.n{text-align:right;white-space:nowrap}.n a{display:block}
+.n{text-align:right}td.n{white-space:nowrap}.n a{display:block}
 .n details{border:0;padding:0}.n details[open]{max-height:12rem;overflow:auto}
 .id{overflow-wrap:anywhere;min-width:7rem}
 .bar{display:block;height:.35rem;min-width:4rem;border:1px solid var(--soft);margin-top:.2rem}
@@ -3601,8 +3601,9 @@ details{border-top:1px solid var(--line);padding:.4rem 0}
 summary{cursor:pointer}
 @media (min-width:40rem){article h3{position:sticky;top:0;z-index:2;background:var(--paper)}}
 @media (max-width:40rem){dl{grid-template-columns:1fr}#matrice tbody th{position:static}}
-@media print{body{font-size:9pt;padding:0;max-width:none}
-nav,.skip,.filters,.long tr[data-lost=""]{display:none}
+@media print{html{font-size:8.5pt}body{padding:0;max-width:none}
+nav,.skip,.filters,.long tr[data-lost=""],.short article:not(:has([open])),.short article details:not([open]){
+display:none}
 #matrice .scroll{max-height:none;overflow:visible}article h3,#matrice th{position:static!important}
 h2,h3,summary{break-after:avoid}figure,li,tr,.words{break-inside:avoid}h3{margin-top:1rem}
 .long section,.long h3,.long table{font-size:7pt}.long #trajets{columns:2}.long .m{display:inline-block}
@@ -3799,13 +3800,14 @@ def draw_report(report: Tree, title: str) -> Iterator[str]:
     case, settings, variants = report["case"], report["settings"], report["variants"]
     brief, losses = is_long(report), losses_of(variants)
     links = [tag("li", f'<a href="#{name.lower()}">{name}</a>')
-             for name in ("Variantes", "Matrice", "Trajets", "Documents")]
+             for name in ("Variantes", "Matrice", "Budget", "Trajets", "Documents")
+             if name != "Budget" or case["answerable_questions"]]
     yield draw_header(
         tag('div class="soft"', bdi(title) + " – " + fr(describe_size(case))),
         fr(tell_verdict(losses, sum(variant["summary"]["facts_required"] for variant in variants))),
         tag("p", tell_intact(variants, losses), " ", tell_signs(report)), draw_warnings(report["warnings"]),
         tag('nav aria-label="Sommaire"', tag("ul", *links)), beside=draw_baseline(report, losses))
-    yield '<main id="contenu"' + ' class="long"' * brief + ">"
+    yield '<main id="contenu"' + f' class="{"long" if brief else "short"}">'
     if len(losses) <= LISTED_LOSSES:
         yield tag('ul class="losses"', *map(draw_loss, losses)) if losses else ""
     yield tag('section id="variantes"', "<h2>Étapes et variantes</h2>",
@@ -3813,6 +3815,9 @@ def draw_report(report: Tree, title: str) -> Iterator[str]:
     detailed = [number for number in range(case["questions"]) if not brief or lost_in(number, variants)]
     yield tag('section id="matrice"', "<h2>La matrice</h2>",
               *(draw_filters(variants) if brief else ()), *draw_matrix(variants, set(detailed), brief))
+    if case["answerable_questions"]:
+        yield tag('section id="budget"', "<h2>Sous un autre budget</h2>",
+                  draw_curves(variants, settings["budget_words"]))
     yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
 
@@ -3983,7 +3988,7 @@ def draw_matrix(variants: list, linked: Set[int], brief: bool) -> Iterator[str]:
     for number, question in enumerate(variants[0]["questions"]):
         name = bdi(question["text"])
         cells = [tag("td", *draw_cell(number, column, variant)) for column, variant in enumerate(variants)]
-        yield tag("tr" + lost_marks(number, variants) * brief, tag(
+        yield tag(f'tr id="m{number}"' + lost_marks(number, variants) * brief, tag(
             'th scope="row"', tag(f'a href="#q{number}"', name) if number in linked else name), *cells)
     yield "</tbody></table></section>"
 
@@ -4059,8 +4064,10 @@ def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
     ends += [budget + place["words"] for trip in trips for place in trip.away]
     folds = [draw_trip(f"q{number}v{column}", variant["id"], trip, (budget, max(1.2 * budget, *ends)), brief)
              for column, (variant, trip) in enumerate(zip(variants, trips))]
+    back = f"m{number}" if len(variants) <= MOST_COLUMNS else "matrice"
     return tag(f'article aria-labelledby="q{number}"' + lost_marks(number, variants) * brief,
-               tag(f'h3 id="q{number}"', bdi(asked["text"])), tag('p class="soft"', bdi(asked["id"])), *folds)
+               tag(f'h3 id="q{number}"', bdi(asked["text"])), tag(
+                   'p class="soft"', bdi(asked["id"]), f' · <a href="#{back}">matrice</a>'), *folds)
 
 
 Trip = record("Trip", "question hits facts away", """
