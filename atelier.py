@@ -4351,68 +4351,114 @@ def format_citations(citations: Tree) -> str:
 
 STYLE = """
 :root{--ink:#1c1c20;--soft:#595a62;--line:#c7c8cf;--paper:#fff;--wash:#f3f3f5;
---kept:#8fa6cc;--proof:#a04a00;--lost:#a8201a;color-scheme:light dark}
+--kept:#c3c8d4;--proof:#1d4fa6;--lost:#ab2318;color-scheme:light dark}
 @media (prefers-color-scheme:dark){:root{--ink:#ebebef;--soft:#b3b4bd;--line:#4b4c55;--paper:#16171b;
---wash:#212228;--kept:#4d6690;--proof:#ffb866;--lost:#ff9a90}}
+--wash:#212228;--kept:#565b69;--proof:#8fb8ff;--lost:#ff9a90}}
 *{box-sizing:border-box}
-body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:60rem;background:var(--paper);color:var(--ink);
-font:1rem/1.55 Charter,"Sitka Text",Cambria,Georgia,serif;font-variant-numeric:tabular-nums lining-nums;
+body{margin:0 auto;padding:1rem 1rem 4rem;max-width:76rem;background:var(--paper);color:var(--ink);
+font:1rem/1.5 Charter,"Sitka Text",Cambria,Georgia,serif;font-variant-numeric:tabular-nums lining-nums;
 overflow-wrap:anywhere}
-h1{line-height:1.2;margin:0}
-h2{font-size:1.35rem;margin:3rem 0 .8rem}
-h3{font-size:1rem;margin:2.2rem 0 .5rem}
-p,ul{margin:.5rem 0}
+h1{font-size:1.6rem;line-height:1.2;margin:.2rem 0 .6rem}
+h2{font-size:1.3rem;margin:2rem 0 .6rem}
+h3{font-size:1rem;margin:2rem 0 .5rem}
+p,ul{margin:.4rem 0}
 a{color:inherit;text-underline-offset:.15em}
 :focus-visible{outline:3px solid var(--proof);outline-offset:2px}
+:target{outline:3px solid var(--proof);outline-offset:.3rem}
+[id]{scroll-margin-top:6rem}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
-.soft,dt,th,figcaption,small,.lab,.off,.row>:first-child{color:var(--soft)}
-figcaption,small,.lab,.row>:first-child,.tag{font-size:.8rem}
+.h{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.soft,dt,th,figcaption,small{color:var(--soft)}
+figcaption,small{font-size:.8rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}
 dd{margin:0}
-nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
-.scroll{overflow-x:auto}
-table{border-collapse:collapse;width:100%;font-size:.85rem;overflow-wrap:normal}
+header,nav ul,.filters{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem}
+header>:first-child{flex:1 1 32rem}
+nav ul,.losses{padding:0;margin:0;list-style:none}
+.losses li{display:flex;flex-wrap:wrap;gap:.2rem 1rem;align-items:start;padding:.35rem 0;
+border-top:1px solid var(--line)}
+.losses .m{flex:0 0 11rem}.losses span{flex:1 1 14rem}
+.filters{border:1px solid var(--line);font-size:.85rem;margin:.5rem 0}
+@supports not selector(:has(a)){.filters{display:none}}
+.scroll{overflow:auto;position:relative}#matrice .scroll{max-height:90vh}
+table{border-collapse:collapse;margin-bottom:1rem;font-size:.85rem;overflow-wrap:normal}
 th{font-weight:400;text-align:left;vertical-align:bottom}
 tbody th,td{vertical-align:top}
-th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line)}
-.n{text-align:right;white-space:nowrap}
+th,td{padding:.25rem .8rem .25rem 0;border-bottom:1px solid var(--line)}
+.n{text-align:right}td.n{white-space:nowrap}.n a{display:block}
+.n details{border:0;padding:0}.n details[open]{max-height:12rem;overflow:auto}
 .id{overflow-wrap:anywhere;min-width:7rem}
 .bar{display:block;height:.35rem;min-width:4rem;border:1px solid var(--soft);margin-top:.2rem}
 .bar i{display:block;height:100%;background:var(--kept)}
-.marks{display:grid;gap:.1rem}
-.m,.tag,.q b{white-space:nowrap}.m b{display:inline-block;width:1.2em;text-align:center;font-weight:400}
-.lost,.tag{color:var(--lost)}
-details{border-top:1px solid var(--line);padding:.5rem 0}
+.bar i,.m{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
+#matrice thead th,#matrice tbody th{position:sticky;background:var(--paper)}
+#matrice thead th{top:0;z-index:1;overflow-wrap:anywhere;min-width:5rem}
+#matrice tbody th{left:0;color:var(--ink);min-width:9rem}
+.m{display:block;margin:.1rem 0;padding:.05rem .4rem;border:1px solid var(--lost);background:var(--lost);
+color:var(--paper);text-decoration:none;white-space:nowrap}
+.narrow td,.narrow th{padding-right:.2rem}.narrow .w{display:none}
+.ok{display:inline-block;width:0;height:0;margin:.4rem .15rem 0;border:.25rem solid var(--soft);
+border-radius:50%;overflow:hidden;white-space:nowrap}
+.lost{color:var(--lost)}
+details{border-top:1px solid var(--line);padding:.4rem 0}
 summary{cursor:pointer}
+@media (min-width:40rem){article h3{position:sticky;top:0;z-index:2;background:var(--paper)}}
+@media (max-width:40rem){dl{grid-template-columns:1fr}#matrice tbody th{position:static}}
+@media print{html{font-size:8.5pt}body{padding:0;max-width:none}
+nav,.skip,.filters,.long tr[data-lost=""],.short article:not(:has([open])),.short article details:not([open]){
+display:none}
+#matrice .scroll{max-height:none;overflow:visible}article h3,#matrice th{position:static!important}
+h2,h3,summary{break-after:avoid}figure,li,tr,.words{break-inside:avoid}h3{margin-top:1rem}
+.long section,.long h3,.long table{font-size:7pt}.long #trajets{columns:2}.long .m{display:inline-block}
+.long h3,.long p,.long details,.long .m{margin:0;padding:0 .2rem;border:0}.long td,.long th{padding:0 .2rem}}
+"""
+TRIP_STYLE = """
+.words i,.row>:first-child{color:var(--soft)}
+.row>:first-child,.zones,.terms{font-size:.8rem}
 figure{margin:.8rem 0}
-figcaption span{display:inline-block;margin-right:1.2rem}
-.row{display:grid;grid-template-columns:12rem 1fr;align-items:end;gap:0 .8rem}
+.row{display:grid;grid-template-columns:13rem 1fr;align-items:end;gap:0 .8rem}
 .row>*+*{position:relative;height:2.2rem;
 background:linear-gradient(var(--line) 0 0) 0 1.45rem/100% 1px no-repeat}
-.strip .row>*+*::after{content:"";position:absolute;top:0;height:100%;left:var(--budget);
-border-left:3px double var(--lost)}
-.strip .first>*+*,.strip .away-row>*+*{background:none}
-.strip .away-row>*+*::after{display:none}
+.strip .row>*+*{background:linear-gradient(90deg,transparent var(--budget),var(--wash) 0)}
+.strip .row>*+*::after{content:"";position:absolute;top:0;bottom:0;left:calc(var(--budget) - 2px);
+border-left:4px double var(--lost)}
+.zones{position:relative;height:1.3rem;margin:0 0 0 13.8rem}
+.zones b{position:absolute;left:clamp(9rem,var(--budget),100% - 7rem);transform:translateX(-50%);
+white-space:nowrap;line-height:1.3rem;color:var(--lost)}
+.zones b::before,.zones b::after{position:absolute;padding:0 .5rem;font-weight:400;color:var(--soft)}
+.zones b::before{content:"envoyé au modèle";right:100%}.zones b::after{content:"hors budget";left:100%}
 .row i,.row svg{position:absolute;top:1rem;height:.9rem}
 .row svg{top:0;width:100%;height:100%;stroke:var(--ink)}
-.kept,.cut,.away{border:1px solid}
+.kept,.again,.cut,.away{border:1px solid var(--soft)}
 .kept{background:var(--kept)}
+.again{background:radial-gradient(var(--soft) 30%,var(--paper) 35%) 0/4px 4px}
 .cut{background:repeating-linear-gradient(135deg,transparent 0 3px,var(--soft) 3px 4px)}
-.away{border-style:dashed}
+.away{background:var(--paper)}
 .row .q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
-.q b{position:absolute;top:-1.05rem;left:-1px;font:bold .75rem/1rem sans-serif;color:var(--proof)}
-.row .tag{top:0;height:auto;padding:0 .35rem;font-style:normal}
-.before{transform:translateX(-100%)}
+.row .lost{border:2px dashed var(--lost)}.row .twice{border-width:1px}
+.row .from{border-left:0}.row .on{border-right:0}
+.q b{position:absolute;top:-1.05rem;left:-1px}
+.q b,mark b{font:bold .75rem/1rem sans-serif;color:var(--proof)}
+.q.lost b,mark.lost b,.end{color:var(--lost)}
 .row .p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
 .o{min-width:3px;background:var(--proof)}
-.bar i,.row i{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
-[id]{scroll-margin-top:1rem}
+.row i,.terms i{forced-color-adjust:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
-.off{font-style:italic}
-@media (max-width:40rem){.row,dl{grid-template-columns:1fr}}
-@media print{nav,.skip{display:none}figure,.words{break-inside:avoid}h2,h3,summary{break-after:avoid}
-details::details-content{content-visibility:visible;block-size:auto}}
+mark.lost{border-bottom:3px dashed var(--lost)}
+.end{border:1px solid;margin:0 .3rem;padding:0 .3rem;white-space:nowrap;font-size:.8rem}
+.terms{padding:0;list-style:none}
+.loss{border-left:4px solid var(--lost);padding-left:.6rem}
+.terms i{display:inline-block;font-style:normal;border:1px solid var(--line);padding:0 .3rem;
+background:linear-gradient(var(--soft) 0 0) 0 100%/var(--part) 4px no-repeat}
+.curves{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));gap:0 1.5rem}
+.curves svg{width:100%;height:4rem;overflow:visible;clip-path:inset(-2px 0);border:solid var(--soft);border-width:0 0 1px 1px}
+.curves path{fill:none;stroke:var(--ink);stroke-width:2;vector-effect:non-scaling-stroke}
+.curves .limit{stroke:var(--lost);stroke-dasharray:4 3}
+.claim{display:grid;grid-template-columns:1fr 1fr;gap:0 1.5rem;border-top:1px solid var(--line)}
+.claim h3,blockquote{margin:.5rem 0}.unsupported h3{color:var(--lost)}
+blockquote{padding-left:.8rem;border-left:3px solid var(--line)}
+@media (max-width:40rem){.row,.claim{grid-template-columns:1fr}.zones{margin:0}}
 """
 HEAD = """<!DOCTYPE html>
 <html lang="fr">
@@ -4427,24 +4473,38 @@ HEAD = """<!DOCTYPE html>
 <a class="skip" href="#contenu">Aller au contenu</a>
 """
 COVERED = ("●", "couverte")
-SIGNS = {
-    "filtered_out": ("△", "filtre"), "not_indexed": ("○", "hors index"), "cut_by_budget": ("◐", "budget"),
-    "split_at_boundary": ("◇", "découpage"), "not_matched": ("□", "sans mot commun"),
-    "ranked_too_low": ("▽", "rang"), "not_retrieved": ("✕", "non trouvée"), "not_sent": ("–", "non envoyée"),
+SIGNS = {  # of each stage: its shape, its word, what a sentence says after a count
+    "filtered_out": ("△", "filtre", "par un filtre"),
+    "not_indexed": ("○", "hors index", "hors de l'index"),
+    "cut_by_budget": ("◐", "budget", "par le budget"),
+    "split_at_boundary": ("◇", "découpage", "par le découpage"),
+    "not_matched": ("□", "sans mot commun", "faute d'un mot commun"),
+    "ranked_too_low": ("▽", "rang", "par le rang"),
+    "not_retrieved": ("✕", "non trouvée", "hors des résultats d'un moteur"),
+    "not_sent": ("–", "non envoyée", "hors du contexte d'un moteur"),
 }
 NOTHING_FOUND = {
     "no_term": "Aucun mot à chercher.", "no_match": "Aucun passage ne partage un mot avec la question.",
     "no_document": "Les filtres n'admettent aucun document.", None: "Rien n'a été envoyé.",
 }
-COLUMNS = (  # of the variants: label, what is shown, a figure of the summary, what it is a part of
-    ("passages", "{}", "passages_indexed", None), ("mots indexés", "{}", "words_indexed", None),
-    ("contextes complets", "{}/{}", "complete_contexts", "answerable_questions"),
-    ("faits couverts", "{}/{}", "facts_covered", "facts_required"),
-    ("mots envoyés", "{}", "words_sent", None), ("mots redondants", "{}", "redundant_words", "words_sent"),
+COLUMNS = (  # of the variants: label, what is shown
+    ("contextes complets", "{complete_contexts}/{answerable_questions}"),
+    ("preuves couvertes", "{facts_covered}/{facts_required}"), ("rappel par preuve", "{recall}"),
+    ("d'un seul tenant", "{facts_whole}/{facts_required}"),
+    ("possible à ce top_k", "{possible}/{answerable_questions}"), ("budget suffisant", "{enough}"),
+    ("passages", "{passages_indexed}"), ("mots indexés", "{words_indexed}"), ("mots envoyés", "{words_sent}"),
+    ("redondants", "{redundant_words}"),
 )
+RARE_COLUMNS = {  # those that are shown where they count something
+    "mixed_passages": "à cheval", "duplicate_words": "envoyés deux fois", "over_budget": "hors budget",
+    "excluded_words": "exclus par un filtre", "foreign_words": "hors du corpus", "over_max": "trop longs",
+}
+NARROW, MOST_COLUMNS = 6, 20  # variants of the matrix: beyond, narrow columns; beyond, no matrix
 DETAILED_QUESTIONS = 50  # beyond, the page is brief: only the questions that lost a proof are detailed
 SHOWN_WORDS = 200        # of what the budget cut from a passage
-AROUND_WORDS = 15        # on each side of a quote, on a brief page
+AROUND_WORDS = 6         # on each side of a quote, on a brief page or in a passage that was not found
+SHOWN_WINNERS = 10       # the first hits, by the terms that they were found by
+SHOWN_STEPS = 3          # of a curve, told in words
 DRAWN_QUOTES = 40        # one a line; beyond, all on one
 TOLD_LIMITS = 20         # of the passages of a document
 
@@ -4455,9 +4515,20 @@ def escape(text: Any) -> str:
     return escape_html(str(text))
 
 
-def fr(sentence: str) -> str:
-    """Our own French, escaped, with its non-breaking spaces."""
-    return re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", escape(sentence)))
+UNIT = re.compile(r"\b(\d{1,15}) (?=(?:mot|passage|question|fait|preuve|document|contexte|perte)s?\b)")
+
+
+def fr(sentence: str, *names: Any) -> str:
+    """Our own French, escaped, with its typography; each {} is a name of the case, which is left as it is."""
+    text = UNIT.sub(lambda match: thousands(int(match.group(1))) + "\u00a0", sentence)
+    text = escape(re.sub(r"(?<=\w)'(?=[\w{])", "’", text))
+    text = re.sub(" ([;?!%])", "\u202f\\1", re.sub(" ([:»])|(?<=«) ", "\u00a0\\1", text))
+    first, *rest = text.split("{}", len(names))
+    return first + "".join(bdi(name) + part for name, part in zip(names, rest))
+
+
+def thousands(number: int) -> str:
+    return f"{number:,}".replace(",", "\u202f")
 
 
 def tag(opening: str, *inside: str) -> str:
@@ -4497,87 +4568,285 @@ def draw_page(report: Tree) -> Iterator[str]:
     """The pieces of the page of a report, of a case or of citations."""
     of_case = "case" in report
     title = report["case"]["title"] or report["case"]["file"] if of_case else report["citations"]["file"]
-    yield HEAD.format(escape("Atelier – " + title), STYLE)
+    rules = filter_rules(report["variants"]) if of_case and is_long(report) else ""
+    yield HEAD.format(escape("Atelier – " + title), STYLE + TRIP_STYLE + rules)
     yield from (draw_report if of_case else draw_citations)(report, title)
-    yield "</main></body>\n</html>\n"
+    yield "</main>" + draw_foot(report) + "</body>\n</html>\n"
 
 
-def draw_header(title: str, sentence: str, figures: Tree) -> str:
-    """The top of a page: its title, a sentence of markup, {label: figure}."""
-    pairs = [tag("dt", label) + tag("dd", escape(figure)) for label, figure in figures.items()]
-    return tag("header", tag("h1", escape(title)), sentence, tag("dl", *pairs))
+def is_long(report: Tree) -> bool:
+    """Whether only the questions that lost a proof are detailed, briefly, and may be filtered."""
+    return report["case"]["questions"] > DETAILED_QUESTIONS
+
+
+def draw_header(above: str, heading: str, *below: str, beside: str = "") -> str:
+    """The top of a page, all markup; its heading is what the eye meets first."""
+    return tag("header", tag("div", above, tag("h1", heading), *below), beside)
+
+
+def draw_foot(report: Tree) -> str:
+    """What the page was drawn from: files and their hashes, version, settings."""
+    case, settings = report.get("case") or report["citations"], report.get("settings")
+    files = [case, *report.get("contexts", ()), *filter(None, [report.get("baseline")])]
+    pairs = [(file.get("file", "Référence"), file["sha256"]) for file in files]
+    pairs.append(("Atelier", report["atelier"]))
+    if settings:
+        filters = [f"{key} = {plain(wanted)}" for key, wanted in settings["filters"].items()]
+        budget = counted(settings["budget_words"], "mot")
+        pairs += [("Filtres", ", ".join(filters) or "aucun"),
+                  ("Réglages", f"top_k {settings['top_k']}, budget {budget}")]
+    return tag("footer", tag("dl", *(tag("dt", bdi(name)) + tag("dd", bdi(value)) for name, value in pairs)))
 
 
 def draw_report(report: Tree, title: str) -> Iterator[str]:
-    """The page of a case, in order: the case, variants, matrix, strips with their words, documents."""
+    """The page of a case, in order: the verdict, variants, matrix, strips with their words, documents."""
     case, settings, variants = report["case"], report["settings"], report["variants"]
-    count = len(variants[0]["questions"])
-    yield draw_header(title, tag("p", fr(describe_size({**case, "questions": count}))), {
-        "Cas": case["file"], "Empreinte": case["sha256"], "Atelier": report["atelier"],
-        "Filtres": ", ".join(f"{key} = {wanted}" for key, wanted in settings["filters"].items()) or "aucun",
-        "Réglages": f"top_k {settings['top_k']}, budget {counted(settings['budget_words'], 'mot')}"})
+    brief, losses = is_long(report), losses_of(variants)
     links = [tag("li", f'<a href="#{name.lower()}">{name}</a>')
-             for name in ("Variantes", "Matrice", "Trajets", "Documents")]
-    yield tag('nav aria-label="Sommaire"', tag("ul", *links)) + '<main id="contenu">'
-    yield draw_variants(report)
-    brief = count > DETAILED_QUESTIONS
-    detailed = [number for number in range(count) if not brief or any(
-        fact["loss"] for variant in variants for fact in variant["questions"][number]["facts"])]
-    yield f"<section id=\"matrice\"><h2>La matrice</h2><{scrolled('Questions et variantes')}>"
-    labels = ["question"] + [variant["id"] for variant in variants]
-    yield from table(labels, draw_matrix(variants, set(detailed)))
-    yield "</section></section>"
+             for name in ("Variantes", "Matrice", "Budget", "Trajets", "Documents")
+             if name != "Budget" or case["answerable_questions"]]
+    yield draw_header(
+        tag('div class="soft"', bdi(title) + " – " + fr(describe_size(case))),
+        fr(tell_verdict(losses, sum(variant["summary"]["facts_required"] for variant in variants))),
+        tag("p", tell_intact(variants, losses), " ", tell_signs(report)), draw_warnings(report["warnings"]),
+        tag('nav aria-label="Sommaire"', tag("ul", *links)), beside=draw_baseline(report, losses))
+    yield '<main id="contenu"' + f' class="{"long" if brief else "short"}">'
+    if len(losses) <= LISTED_LOSSES:
+        yield tag('ul class="losses"', *map(draw_loss, losses)) if losses else ""
+    yield tag('section id="variantes"', "<h2>Étapes et variantes</h2>",
+              draw_stages(variants, losses) if losses else "", draw_variants(variants, settings["top_k"]))
+    detailed = [number for number in range(case["questions"]) if not brief or lost_in(number, variants)]
+    yield tag('section id="matrice"', "<h2>La matrice</h2>",
+              *(draw_filters(variants) if brief else ()), *draw_matrix(variants, set(detailed), brief))
+    if case["answerable_questions"]:
+        yield tag('section id="budget"', "<h2>Sous un autre budget</h2>",
+                  draw_curves(variants, settings["budget_words"]))
     yield from draw_trips(detailed, variants, settings["budget_words"], brief)
     yield from draw_documents(case["documents"], variants)
 
 
-def draw_variants(report: Tree) -> str:
-    """The warnings, then a line for each variant, with bars."""
+def losses_of(variants: list) -> List[tuple]:
+    """(anchor, variant id, question, fact) of each lost proof, variant by variant."""
+    return [(f"q{number}v{column}f{rank}", variant["id"], question, fact)
+            for column, variant in enumerate(variants) for number, question in enumerate(variant["questions"])
+            for rank, fact in enumerate(question["facts"]) if fact["loss"]]
+
+
+def lost_in(number: int, variants: list) -> List[Tuple[str, int]]:
+    """(stage, column of the variant) of the proofs that a question lost."""
+    return [(fact["loss"]["stage"], column) for column, variant in enumerate(variants)
+            for fact in variant["questions"][number]["facts"] if fact["loss"]]
+
+
+def tell_verdict(losses: list, required: int) -> str:
+    """`3 preuves perdues sur 40 : 2 par le découpage, 1 par le budget.`"""
+    if not losses:
+        return f"Aucune preuve perdue sur {thousands(required)}." if required else "Aucune preuve exigée."
+    stages = Counter(fact["loss"]["stage"] for *_, fact in losses).most_common()
+    return "{} sur {} : {}.".format(
+        counted(len(losses), "preuve perdue"), thousands(required),
+        ", ".join(f"{thousands(times)} {SIGNS[stage][2]}" for stage, times in stages))
+
+
+def tell_intact(variants: list, losses: list) -> str:
+    """Which variants lost nothing, where some proof was lost."""
+    losers = {name for _, name, *_ in losses}
+    names = [variant["id"] for variant in variants if variant["id"] not in losers]
+    told = ", ".join(["{}"] * len(names)) or "aucune variante"
+    return fr(f"Sans perte : {told}.", *names) if losses else ""
+
+
+def tell_signs(report: Tree) -> str:
+    """What the sign test says; below six questions it cannot tell two variants apart: 2 / 2^5 > 0.05."""
+    questions, pairs = report["case"]["answerable_questions"], report["comparisons"]
+    told = [sorted(zip((pair["wins"], pair["losses"]), pair["variants"]), reverse=True)
+            for pair in pairs if pair["p"] <= SIGNIFICANT]
+    if told:
+        scores = [f"{{}} devant {{}} ({most} à {least})" for (most, _), (least, _) in told]
+        return fr(f"Départagées par le test des signes : {some(scores, LISTED_LOSSES)}.",
+                  *(name for pair in told[:LISTED_LOSSES] for _, name in pair))
+    if not pairs or not questions:
+        return ""
+    return fr(f"Trop peu de questions ({questions}) pour départager les variantes : il en faut au moins 6."
+              if questions < 6 else
+              "Le test des signes ne départage aucune variante : ces écarts peuvent être dus au hasard.")
+
+
+def draw_warnings(warnings: Sequence[str]) -> str:
+    """What spoils the reading; the names that they quote are left as they are."""
+    items = [tag("li", fr(re.sub("« .*? »", "« {} »", warning), *re.findall("« (.*?) »", warning)))
+             for warning in warnings]
+    told = tag("summary", tag("strong", fr(counted(len(items), "avertissement"))))
+    return tag("details open" if len(items) < 4 else "details", told, tag("ul", *items)) if items else ""
+
+
+def draw_baseline(report: Tree, losses: list) -> str:
+    """What each variant gained and lost since an earlier report, beside the verdict."""
+    if "baseline" not in report:
+        return ""
+    anchors = {(name, question["id"], fact["id"]): anchor for anchor, name, question, fact in losses}
+    told = [fr(difference) for difference in report["baseline"]["differences"][:LISTED_LOSSES]]
+    for name, changes in report["baseline"]["variants"].items():
+        counts = ", ".join(counted(len(changes[kind]), noun) for kind, _, noun in CHANGES)
+        told.append(fr("{} : " + counts, name))
+        for kind, sign, _ in CHANGES:
+            for question, fact, *_ in changes[kind][:LISTED_LOSSES]:
+                anchor, label = anchors.get((name, question, fact)), fr(sign + " {} · {}", question, fact)
+                told.append(tag(f'a href="#{anchor}"', label) if anchor else label)
+    return tag("aside", tag("strong", "Depuis la référence"), tag("ul", *(tag("li", line) for line in told)))
+
+
+def draw_loss(loss: tuple) -> str:
+    """A lost proof in a line or two: stage, question, variant, quote, what would be enough or what to try."""
+    _, variant, question, fact = loss
+    needed = question["needed"]
+    can_do = needed["budget_words"] or needed.get("deeper")
+    told = tell_needed(needed) + "." if can_do else advice_of(fact["loss"])
+    return tag("li", draw_mark(loss), tag(
+        "span", tag("strong", bdi(question["text"])), " ", bdi(variant), " <br>",
+        fr("« {} » " + told[:1].upper() + told[1:], clip(fact["quote"], 90))))
+
+
+def draw_mark(loss: tuple) -> str:
+    """A lost proof, filled: shape, word, figure, and what it is for who does not see its place."""
+    anchor, variant, question, fact = loss
+    shape, word, _ = SIGNS[fact["loss"]["stage"]]
+    name = fr(" : {} · {} · {}", question["id"], variant, fact["id"])
+    return tag(f'a class="m" href="#{anchor}"', shape, tag('span class="w"', " ", word),
+               figure_of(fact["loss"]), tag('span class="h"', name))
+
+
+def figure_of(loss: Tree) -> str:
+    """The figure of a stage, if it has one: words beyond the budget, rank, pieces."""
+    if loss.get("words_over"):
+        return f" −{thousands(loss['words_over'])}"
+    if loss["stage"] == "ranked_too_low":
+        return f" {thousands(loss['rank'])}"
+    return f" en {len(loss['pieces'])}" if loss["stage"] == "split_at_boundary" and loss.get("pieces") else ""
+
+
+def draw_stages(variants: list, losses: list) -> str:
+    """Variants by stages of loss: each count leads to its losses."""
+    places: Dict[tuple, list] = {}
+    for loss in losses:
+        places.setdefault((loss[1], loss[3]["loss"]["stage"]), []).append(loss)
+    stages = [stage for stage in SIGNS if any(stage == other for _, other in places)]
+    rows = [[variant["id"], *(draw_count(places.get((variant["id"], stage), ())) for stage in stages)]
+            for variant in variants]
+    labels = ["preuves perdues", *(" ".join(SIGNS[stage][:2]) for stage in stages)]
+    return tag(scrolled("Étapes par variantes"), *table(labels, rows, ' class="n"'))
+
+
+def draw_count(losses: Sequence[tuple]) -> str:
+    """The cell of a count: a link, or a fold of links."""
+    if not losses:
+        return '<td class="n soft">–</td>'
+    links = [(anchor, fr("{} · {}", question["id"], fact["id"])) for anchor, _, question, fact in losses]
+    if len(links) == 1:
+        anchor, name = links[0]
+        return tag('td class="n"', tag(f'a href="#{anchor}"', "1", tag('span class="h"', fr(" : "), name)))
+    return tag('td class="n"', tag("details", tag("summary", thousands(len(links))), *(
+        tag(f'a href="#{anchor}"', name) for anchor, name in links)))
+
+
+def draw_variants(variants: list, top_k: int) -> str:
+    """A line for each variant, and under it for each set of questions: all that the table says."""
+    rare = [name for name in RARE_COLUMNS if any(variant["summary"].get(name) for variant in variants)]
+    columns = [*COLUMNS, *((RARE_COLUMNS[name], "{" + name + "}") for name in rare)]
     rows = []
-    for variant in report["variants"]:
-        summary, cells = variant["summary"], []
-        for _, form, name, total in COLUMNS:
-            part, whole = summary[name], summary.get(total)
-            known = part is not None and (whole != 0 or form == "{}")
-            cells.append(tag('td class="n"', escape(form.format(part, whole)) if known else "–",
-                             bar(part, whole) if whole else ""))
-        rows.append([variant["id"], *cells])
-    labels = ["variante"] + [label for label, *_ in COLUMNS]
-    return tag('section id="variantes"', "<h2>Les variantes</h2>",
-               bullets("Attention : " + warning for warning in report["warnings"]),
-               tag(scrolled("Tableau des variantes"), *table(labels, rows, ' class="n"')))
+    for variant in variants:
+        for name, summary in [("", variant["summary"]), *variant.get("by_set", {}).items()]:
+            values = figures_of(summary, top_k, rare)
+            rows.append([f"lot {name}" if name else variant["id"], *(
+                tag('td class="n"', escape(form.format(**values))) for _, form in columns)])
+    labels = ["variante"] + [label.replace("'", "’") for label, _ in columns]
+    return tag(scrolled("Tableau des variantes"), *table(labels, rows, ' class="n"'))
+
+
+def figures_of(summary: Tree, top_k: int, rare: Iterable[str]) -> Dict[str, str]:
+    """What the columns show of a summary: figures as they are read, a dash for what is not known."""
+    recall = summary["recall_at"]
+    budget, complete = (summary["budget_curve"] or [[None, 0]])[-1]
+    values = {**dict.fromkeys(rare), **summary, "enough": budget, "possible": complete if recall else None}
+    told = {name: "–" if value is None else thousands(value) if isinstance(value, int) else value
+            for name, value in values.items()}
+    ranks = sorted({k for k in (1, 2, 4, top_k) if k <= top_k}) if recall else ()
+    shares = [f"{decimal(recall[min(k, len(recall)) - 1], 3)} à {k}" for k in ranks]
+    return {**told, "recall": " · ".join(shares) or "–"}
 
 
 def sign_of(fact: Tree) -> Tuple[str, str]:
     """The (shape, word) of its state."""
-    return SIGNS[fact["loss"]["stage"]] if fact["loss"] else COVERED
+    return SIGNS[fact["loss"]["stage"]][:2] if fact["loss"] else COVERED
 
 
-def draw_matrix(variants: list, linked: Set[int]) -> Iterator[List[str]]:
-    """Questions by variants: a mark for each fact, a shape and a word, linked to its detail."""
+def draw_matrix(variants: list, linked: Set[int], brief: bool) -> Iterator[str]:
+    """Questions by variants: a dot for a covered proof, a filled mark for a lost one."""
+    if len(variants) > MOST_COLUMNS:
+        yield tag("p", fr(f"Au-delà de {MOST_COLUMNS} variantes, le tableau des étapes en tient lieu."))
+        return
+    yield f"<{scrolled('Questions et variantes')}><table" + ' class="narrow"' * (len(variants) > NARROW) + ">"
+    heads = [tag('th scope="col"', bdi(clip(variant["id"], 40))) for variant in variants]
+    yield tag("thead", tag("tr", '<th scope="col">question</th>', *heads)) + "<tbody>"
     for number, question in enumerate(variants[0]["questions"]):
-        cells = []
-        for column, variant in enumerate(variants):
-            link = f' href="#d{number}-{column}"' if number in linked else ""
-            marks = [draw_mark(fact, link) for fact in variant["questions"][number]["facts"]]
-            marks = marks or ['<span class="soft">sans preuve exigée</span>']
-            cells.append(tag("td", tag('div class="marks"', *marks)))
-        yield [question["id"], *cells]
+        name = bdi(question["text"])
+        cells = [tag("td", *draw_cell(number, column, variant)) for column, variant in enumerate(variants)]
+        yield tag(f'tr id="m{number}"' + lost_marks(number, variants) * brief, tag(
+            'th scope="row"', tag(f'a href="#q{number}"', name) if number in linked else name), *cells)
+    yield "</tbody></table></section>"
 
 
-def draw_mark(fact: Tree, link: str) -> str:
-    """A fact in the matrix; link is its attribute, if any."""
-    shape, word = sign_of(fact)
-    return tag(f"{'a' if link else 'span'} class=\"m{' lost' if fact['loss'] else ''}\"{link}",
-               tag('b aria-hidden="true"', shape), word, " ", tag("small", bdi(fact["id"])))
+def draw_cell(number: int, column: int, variant: Tree) -> Iterator[str]:
+    question = variant["questions"][number]
+    for rank, fact in enumerate(question["facts"]):
+        yield (draw_mark((f"q{number}v{column}f{rank}", variant["id"], question, fact)) if fact["loss"] else
+               tag('span class="ok"', bdi(fact["id"]), " couverte "))
+    if not question["facts"]:
+        yield '<span class="soft">sans preuve exigée</span>'
+
+
+def lost_marks(number: int, variants: list) -> str:
+    """The attribute by which filters know a question: l for any loss, s2 its stage, v1 its variant, s2v1."""
+    marks, order = set(), list(SIGNS)
+    for stage, column in lost_in(number, variants):
+        stage = f"s{order.index(stage)}"
+        marks.update(("l", stage, f"v{column}", f"{stage}v{column}"))
+    return f' data-lost="{" ".join(sorted(marks))}"'
+
+
+def filters_of(variants: list) -> Tuple[Dict[str, str], Dict[str, str]]:
+    """{id of a choice: label}, of the stages that occur and of the variants."""
+    stages = {f"s{number}": SIGNS[stage][1] for number, stage in enumerate(SIGNS)
+              if any(stage in variant["summary"]["losses"] for variant in variants)}
+    columns = {f"v{number}": variant["id"] for number, variant in enumerate(variants[:MOST_COLUMNS])}
+    return {"l": "avec une perte", **stages}, columns
+
+
+def filter_rules(variants: list) -> str:
+    """What each choice hides; a browser without :has() drops the rule whole, and hides nothing."""
+    stages, columns = filters_of(variants)
+    choices = [(choice,) for choice in (*stages, *columns)]
+    choices += [(stage, column) for stage in [*stages][1:] for column in columns]
+    return ",".join(f"body{''.join(f':has(#{name}:checked)' for name in choice)} [data-lost]:not("
+                    f"[data-lost~={''.join(choice)}])" for choice in choices) + "{display:none}"
+
+
+def draw_filters(variants: list) -> Iterator[str]:
+    """The choices, as radio buttons that the rules read."""
+    for legend, choices in zip(("Questions", "Pertes de"), filters_of(variants)):
+        radios = [f'<label><input type="radio" name="{legend[0]}" id="{choice}"> {bdi(label)}</label>'
+                  for choice, label in choices.items()]
+        yield tag('fieldset class="filters"', tag("legend", legend),
+                  f'<label><input type="radio" name="{legend[0]}" checked> toutes</label>', *radios)
 
 
 def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) -> Iterator[str]:
     """The questions that are detailed, by their numbers; brief: advice is given once."""
     yield '<section id="trajets"><h2>Le trajet de chaque preuve</h2>' + tag("p", fr(
-        "Les passages trouvés, dans l'ordre des rangs, à l'échelle de leurs mots ; le double trait est le "
-        "budget. Plein : envoyé ; hachuré : coupé ; tireté : resté hors des passages trouvés. Les cadres "
-        "lettrés sont les preuves exigées. Les mots d'un document se comptent à partir de 0."))
+        "Les passages trouvés, par rang, à l'échelle de leurs mots. Plein : envoyé ; pointillé : envoyé une "
+        "fois de plus ; hachuré : coupé ; vide : resté hors des passages trouvés. Un cadre lettré est une "
+        "preuve exigée ; tireté, elle est perdue ; ouvert ([B…, …B]), elle continue ailleurs. Les mots d'un "
+        "document se comptent à partir de 0."))
     left = len(variants[0]["questions"]) - len(detailed)
     if left:
         yield tag("p", fr(f"{counted(left, 'question')} sans preuve perdue : dans la matrice seulement."))
@@ -4591,47 +4860,36 @@ def draw_trips(detailed: List[int], variants: list, budget: int, brief: bool) ->
 
 
 def draw_question(number: int, variants: list, budget: int, brief: bool) -> str:
-    """A question, and a fold for each variant: the strip, the words; brief: only where a proof was lost."""
-    asked, folds = variants[0]["questions"][number], []
-    for column, variant in enumerate(variants):
-        question = variant["questions"][number]
-        facts, hits = lettered(question["facts"]), shown_hits(variant, question)
-        lost = ", ".join(f"{fact['id']} : {STAGE[fact['loss']['stage']].label}"
-                         for fact in facts if fact["loss"])
-        state = fr(lost or ("preuves couvertes" if facts else "sans réponse attendue"))
-        place, name = f'id="d{number}-{column}"', escape(variant["id"]) + " – "
-        if brief and not lost:
-            folds.append(tag("p " + place, name, state))
-            continue
-        strip = draw_strip(hits, facts, budget, brief) or tag("p", fr(NOTHING_FOUND[question["no_hits"]]))
-        folds.append(tag("details open" if lost and not brief else "details",
-                         tag("summary", name, tag('span class="lost"' if lost else "span", state)),
-                         tag("div " + place, strip, *draw_words(hits, facts, brief))))
-    return tag(f'article aria-labelledby="q{number}"', tag(f'h3 id="q{number}"', escape(asked["text"])),
-               tag('p class="soft"', escape(asked["id"])), *folds)
+    """A question, and the trip of each variant, all on one scale."""
+    asked = variants[0]["questions"][number]
+    trips = [make_trip(variant, variant["questions"][number]) for variant in variants]
+    ends = [sum(hit["words"] for hit in trip.hits) for trip in trips]
+    ends += [budget + place["words"] for trip in trips for place in trip.away]
+    folds = [draw_trip(f"q{number}v{column}", variant["id"], trip, (budget, max(1.2 * budget, *ends)), brief)
+             for column, (variant, trip) in enumerate(zip(variants, trips))]
+    back = f"m{number}" if len(variants) <= MOST_COLUMNS else "matrice"
+    return tag(f'article aria-labelledby="q{number}"' + lost_marks(number, variants) * brief,
+               tag(f'h3 id="q{number}"', bdi(asked["text"])), tag(
+                   'p class="soft"', bdi(asked["id"]), f' · <a href="#{back}">matrice</a>'), *folds)
 
 
-def lettered(facts: list) -> list:
-    """The facts of a question, with a letter each: A, B, C…, then 27, 28…"""
-    return [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
-            for number, fact in enumerate(facts)]
+Trip = record("Trip", "question hits facts away", """
+    What the page draws of a question for one variant: the hits, the facts with their letters, and the
+    passages, not among the hits, where a lost proof stands.""")
+Part = record("Part", "fact label first last start end", """
+    What a passage holds of a fact's quote: words first to last - 1 of the document, start to end - 1 of the
+    passage, those put before it counted; the label says on which side the quote goes on elsewhere.""")
 
 
-def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
-    """A box from word start to word end of a track that is scale words long."""
-    style = f"left:{round(100 * start / scale, 1):g}%"
-    style += f";width:{round(100 * (end - start) / scale, 1):g}%" if end > start else ""
-    return f'<i class="{kind}" style="{style}">{inside}</i>'
-
-
-def boxes(kind: str, quotes: list, total: int) -> str:
-    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
-
-
-def track(label: str, drawn: str, told: str, kind: str = "") -> str:
-    """A label, and boxes on a line with the words that say the same."""
-    return tag(f'div class="row{kind}"', tag("span", bdi(label)),
-               tag(f'span role="img" aria-label="{fr(told)}"', drawn))
+def make_trip(variant: Tree, question: Tree) -> Trip:
+    hits = shown_hits(variant, question)
+    facts = [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
+             for number, fact in enumerate(question["facts"])]  # A, B, C…, then 27, 28…
+    found = {hit["passage"] for hit in hits}
+    away = {place["passage"]: {**place, "lead_words": lead_of(place, fact), "kept_words": 0}
+            for fact in facts if fact["loss"] for place in fact["loss"].get("places", ())
+            if place["passage"] not in found}
+    return Trip(question, hits, facts, list(away.values()))
 
 
 def shown_hits(variant: Tree, question: Tree) -> list:
@@ -4639,119 +4897,260 @@ def shown_hits(variant: Tree, question: Tree) -> list:
     hits = question["hits_before_budget"] or []
     if variant["chunking"] is not None:
         return hits
-    foreign = {"passage": "hors du corpus", "start": 0, "end": 0}
-    hits, context = ([part if part["passage"] else {**part, **foreign} for part in parts]
-                     for parts in (hits, question["context"]))
-    found = {hit["passage"]: hit for hit in hits if hit["document"]}
-    sent = [{**found.get(part["passage"], part), "rank": part["rank"], "kept_words": part["words"]}
-            for part in context]
-    names = {hit["passage"] for hit in sent}
-    return sent + [{**hit, "kept_words": 0} for hit in hits if hit["passage"] not in names]
+    found = {hit["passage"] or hit["text"]: hit for hit in hits}
+    sent = [{**found.pop(part["passage"] or part["text"], part), "rank": part["rank"],
+             "kept_words": part["words"]} for part in question["context"]]
+    return sent + [{**hit, "kept_words": 0} for hit in found.values()]
 
 
-def places_in(hit: Tree, facts: list) -> List[tuple]:
-    """(letter, start, end) of the quotes in a passage, in its own words, those put before it counted."""
-    places, lead = [], hit["lead_words"] - hit["start"]
+def lead_of(place: Tree, fact: Tree) -> int:
+    """The words before the first whole one of a passage: all that is over, unless half a word ends it."""
+    over, first = place["words"] - place["end"] + place["start"], max(fact["start"], place["start"])
+    held = fact["quote"].split()[first - fact["start"]:max(first, place["end"]) - fact["start"]]
+    at, words = over + first - place["start"], place["text"].split()
+    pattern = rf"(?<!\w){re.escape(compose(' '.join(held)))}(?!\w)"
+    return over - (over > 0 and not re.search(pattern, compose(" ".join(words[at:at + len(held)]))))
+
+
+def places_in(hit: Tree, facts: list) -> List[Part]:
+    """What a passage holds of each fact; nothing when its text is foreign to the corpus."""
+    parts = []
     for fact in facts:
-        start, end = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
-        if fact["document"] == hit["document"] and start < end:
-            places.append((fact["letter"], lead + start, lead + end))
-    return places
+        if fact["document"] == hit["document"]:
+            first, last = max(fact["start"], hit["start"]), min(fact["end"], hit["end"])
+            lead, label = hit["lead_words"] - hit["start"], fact["letter"]
+            if last - first < fact["end"] - fact["start"]:
+                label = ("[" if first == fact["start"] else "…") + label
+                label += "]" if last == fact["end"] else "…"
+            if first < last:
+                parts.append(Part(fact, label, first, last, lead + first, lead + last))
+    return parts
 
 
-def draw_strip(hits: list, facts: list, budget: int, brief: bool) -> str:
-    """The hits to scale, the budget, and, not among them, the passages where a lost proof really stands.
+def draw_trip(place: str, name: str, trip: Trip, scale: Tuple[int, float], brief: bool) -> str:
+    """The trip of a variant, open when it lost a proof; brief: a line alone when it lost none.
 
-    Empty when there are none; brief: hits without proof share a line.
+    place is its anchor, scale the budget and how many words wide a strip is.
     """
-    found = {hit["passage"] for hit in hits}
-    away = [(fact, place) for fact in facts if fact["loss"]
-            for place in fact["loss"].get("places", ()) if place["passage"] not in found]
-    if not hits and not away:
-        return ""
-    scale = max(budget, sum(hit["words"] for hit in hits),
-                *(place["end"] - place["start"] for _, place in away))
-    limit = box("tag before" if budget * 2 > scale else "tag", budget, budget, scale,
-                fr(f"budget : {counted(budget, 'mot')}"))
-    tracks, before, group = [tag('div class="row first"', "<span></span>", tag("span", limit))], 0, []
-    for hit, after in zip(hits, [*hits[1:], None]):
+    lost = [(f"{place}f{number}", fact) for number, fact in enumerate(trip.facts) if fact["loss"]]
+    state = ", ".join(fr("{} : " + STAGE[fact["loss"]["stage"]].label, fact["id"]) for _, fact in lost)
+    state = state or fr("preuves couvertes" if trip.facts else "sans réponse attendue")
+    if brief and not lost:
+        return tag(f'p id="{place}"', bdi(name), " – ", state)
+    told = [draw_strip(trip, *scale, brief) or tag("p", fr(NOTHING_FOUND[trip.question["no_hits"]])),
+            *draw_words(trip, scale[0], brief), *(tell_lost(anchor, fact, brief) for anchor, fact in lost)]
+    if lost:
+        told.append(draw_terms(trip, brief))
+        if trip.question["needed"]:
+            told.append(tag("p", fr(tell_needed(trip.question["needed"]).capitalize() + ".")))
+    return tag("details open" if lost and not brief else "details", tag("summary", bdi(name), " – ", tag(
+        'span class="lost"' if lost else "span", state)), tag(f'div id="{place}"', *told))
+
+
+def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> str:
+    """A box from word start to word end of a track that is scale words long."""
+    return (f'<i class="{kind}" style="left:{round(100 * start / scale, 1):g}%;'
+            f'width:{round(100 * (end - start) / scale, 1):g}%">{inside}</i>')
+
+
+def boxes(kind: str, quotes: list, total: float) -> str:
+    return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
+
+
+def track(label: str, drawn: str, told: str) -> str:
+    """A label of markup, and boxes on a line with the words that say the same."""
+    return tag('div class="row"', tag("span", label), tag(f'span role="img" aria-label="{fr(told)}"', drawn))
+
+
+def label_of(hit: Tree, rank: Any) -> str:
+    """`2 · regles#0002`."""
+    return f"{rank} · " + (bdi(hit["passage"]) if hit["passage"] else "texte étranger au corpus")
+
+
+def draw_strip(trip: Trip, budget: int, scale: float, brief: bool) -> str:
+    """The hits to scale on both sides of the budget, then the passages away where a lost proof stands.
+
+    Empty when there are none; brief: hits without a lost proof share a line.
+    """
+    tracks, before, group, sent, lost = [], 0, [], {}, [fact for fact in trip.facts if fact["loss"]]
+    for hit, after in zip(trip.hits, [*trip.hits[1:], None]):
         group.append(hit)
-        if not brief or after is None or places_in(hit, facts) or places_in(after, facts):
-            tracks.append(draw_passages(group, before, scale, facts))
+        if not brief or after is None or places_in(hit, lost) or places_in(after, lost):
+            name = f"{group[0]['rank']} à {hit['rank']}" if group[1:] else label_of(hit, hit["rank"])
+            tracks.append(draw_passages(group, name, before, scale, trip.facts, sent))
             before, group = before + sum(hit["words"] for hit in group), []
-    tracks += [draw_away(fact, place, scale) for fact, place in away]
-    legend = [tag("span", fr(f"{fact['letter']} : {fact['id']}, {sign_of(fact)[1]}")) for fact in facts]
-    strip = f'div class="strip" style="--budget:{round(100 * budget / scale, 1):g}%"'
-    return tag("figure", tag(strip, *tracks), tag("figcaption", " ".join(legend)))
+    tracks += [draw_passages([place], label_of(place, rank_in_words(place["rank"])), budget, scale,
+                             trip.facts, None) for place in trip.away]
+    over = sum(hit["kept_words"] for hit in trip.hits) - budget
+    told = [fr(f"envoyé au-delà du budget : {counted(over, 'mot')}")] if over > 0 else []
+    told += [fr(fact["letter"] + " : {}, " + sign_of(fact)[1], fact["id"]) for fact in trip.facts
+             if not (brief and fact["loss"])]
+    zones = tag('p class="zones"', tag("b", fr(counted(budget, "mot"))))
+    return tag(f'figure class="strip" style="--budget:{round(100 * budget / scale, 1):g}%"', zones, *tracks,
+               tag("figcaption", " · ".join(told))) if tracks else ""
 
 
-def draw_passages(group: list, before: int, scale: int, facts: list) -> str:
-    """A line of the strip, after some words: one passage, or several without proof."""
-    hit, words, sent = group[0], *(sum(hit[name] for hit in group) for name in ("words", "kept_words"))
-    drawn = box("kept", before, before + sent, scale) if sent else ""
-    drawn += box("cut", before + sent, before + words, scale) if sent < words else ""
-    told = f"{counted(sent, 'mot envoyé')}, {counted(words - sent, 'coupé')}"
-    first = hit["start"] - hit["lead_words"]  # told as in the JSON: words of the document, from 0
-    for letter, start, end in places_in(hit, facts):
-        drawn += box("q", before + start, before + end, scale, tag("b", letter))
-        told += f" ; {letter}, mots {first + start} à {first + end - 1}"
-    name = "· " + hit["passage"] if len(group) == 1 else f"à {group[-1]['rank']}"
-    return track(f"{hit['rank']} {name} · {counted(words, 'mot')}", drawn, told)
+def draw_passages(group: list, name: str, before: int, scale: float, facts: list,
+                  sent: Optional[dict]) -> str:
+    """A line of the strip, after some words: one passage, or several without a lost proof.
+
+    sent is what was sent before, for sent_again; None for a passage that was not found.
+    """
+    words, kept = (sum(hit[name] for hit in group) for name in ("words", "kept_words"))
+    drawn, left = box("kept", before, before + kept, scale) if kept else "", "away" if sent is None else "cut"
+    drawn += box(left, before + kept, before + words, scale) if kept < words else ""
+    told, quotes, repeated = counted(kept, "mot envoyé"), "", 0
+    for hit in group:
+        again, lead = sent_again(hit, sent) if hit["kept_words"] else [], before + hit["lead_words"]
+        drawn += boxes("again", [(lead + part.start - hit["start"], lead + part.end - hit["start"])
+                                 for part in again], scale)
+        repeated += size(again)
+        for part in places_in(hit, facts):
+            kind = " from" * part.label.startswith("…") + " on" * part.label.endswith("…")
+            kind += " lost" if part.fact["loss"] else " twice" * (
+                not missing_spans(Span(hit["document"], part.first, part.last), again))
+            drawn += box("q" + kind, before + part.start, before + part.end, scale, tag("b", part.label))
+            quotes += f" ; {part.label}, mots {part.first} à {part.last - 1}"
+        before += hit["words"]
+    told += (f", dont {counted(repeated, 'répété')}" if repeated else "") + quotes
+    return track(f"{name} · {fr(counted(words, 'mot'))}", drawn, told)
 
 
-def draw_away(fact: Tree, place: Tree, scale: int) -> str:
-    """The line of a passage that was not found, and of the lost proof that it holds, at least in part."""
-    start, words, letter = place["start"], place["end"] - place["start"], fact["letter"]
-    first, last = max(start, fact["start"]), min(place["end"], fact["end"])
-    quote = box("q", first - start, last - start, scale, tag("b", letter))
-    return track(f"{rank_in_words(place['rank'])} · {place['passage']} · {counted(words, 'mot')}",
-                 box("away", 0, words, scale) + quote, f"{letter}, mots {first} à {last - 1}", " away-row")
+def sent_again(hit: Tree, sent: dict) -> List[Span]:
+    """What was sent of a passage and already had been; sent: {document: (starts, ends) of disjoint spans}."""
+    kept = hit["kept_words"] - hit["lead_words"]
+    if hit["document"] is None or kept <= 0:
+        return []
+    start, end = hit["start"], min(hit["end"], hit["start"] + kept)
+    starts, ends = sent.setdefault(hit["document"], ([], []))
+    first, last = bisect_right(ends, start), bisect_left(starts, end)
+    spans = list(zip(starts[first:last], ends[first:last]))
+    starts[first:last] = [min([start, *starts[first:last]])]
+    ends[first:last] = [max([end, *ends[first:last]])]
+    return [Span(hit["document"], max(start, other), min(end, last)) for other, last in spans]
 
 
-def draw_words(hits: list, facts: list, brief: bool) -> Iterator[str]:
-    """What was sent (brief: around the quotes), then each loss in a sentence, and what to try."""
-    room = SHOWN_WORDS
-    for hit in hits:
-        places = [place for _, *place in places_in(hit, facts)]
-        shown_words = min(hit["words"], hit["kept_words"] + room)
-        room -= shown_words - hit["kept_words"]
+def draw_words(trip: Trip, budget: int, brief: bool) -> Iterator[str]:
+    """What was sent and what was cut (brief: around lost quotes), with the word where the budget ends."""
+    room, before = SHOWN_WORDS, 0
+    for number, hit in enumerate([*trip.hits, *trip.away]):
+        parts, kept, is_away = places_in(hit, trip.facts), hit["kept_words"], number >= len(trip.hits)
+        shown_words = min(hit["words"], kept + room)
+        room -= shown_words - kept
         around = [(0, shown_words)]
-        if brief:
-            around = [(max(0, start - AROUND_WORDS), end + AROUND_WORDS) for start, end in places]
-        around += [place for place in places if place[1] > shown_words]  # a quote is shown, however far
+        if brief or is_away:
+            around = [(max(0, part.start - AROUND_WORDS), part.end + AROUND_WORDS) for part in parts
+                      if part.fact["loss"]]
+        around += [(part.start, part.end) for part in parts if part.end > shown_words]  # however far
+        end = budget - before if before < budget <= before + kept else None
+        before += kept
         if around:
-            label = tag('span class="lab"', bdi(f"{hit['rank']} · {hit['passage']}"))
-            yield tag('p class="words" dir="auto"', label, "\n", mark_words(hit, places, around))
-    for fact in facts:
-        if fact["loss"]:
-            stage = STAGE[fact["loss"]["stage"]]
-            sentence = fr(f"{fact['id']} : {stage.label} ({detail_of(fact['loss'])}).")
-            yield tag("p", tag('span class="lost"', sentence), " «\u00a0", bdi(fact["quote"]), "\u00a0»",
-                      "" if brief else "<br>" + fr(stage.advice))
+            state = f"{counted(kept, 'mot envoyé')} sur {hit['words']}" if kept else "non envoyé"
+            label = label_of(hit, rank_in_words(hit["rank"]) if is_away else hit["rank"]) + fr(" · " + state)
+            yield tag('p class="words" dir="auto"', tag("small", label), "\n",
+                      mark_words(hit, parts, around, end, budget))
 
 
-def mark_words(hit: Tree, places: list, around: list) -> str:
-    """The words around some places, quotes marked, the budget's cut greyed; others are counted."""
-    def within(pairs):
-        return any(first <= start < last for first, last in pairs)
+def mark_words(hit: Tree, parts: List[Part], around: list, end: Optional[int], budget: int) -> str:
+    """The words around some places, quotes marked, what was not sent greyed; others are counted.
+
+    end: how many of its words come before the budget's end, if it ends there.
+    """
     words, sent = list(WORD.finditer(hit["text"])), hit["kept_words"]
-    limits = sorted({min(limit, len(words)) for limit in {0, sent, len(words)}.union(*places, *around)})
-    text, left = "", 0
-    for start, end in zip(limits, limits[1:]):
-        if not within(around):
-            left += end - start
-            continue
-        if start:
-            text += left_out(left) if left else hit["text"][words[start - 1].end():words[start].start()]
-        part, left = escape(hit["text"][words[start].start():words[end - 1].end()]), 0
-        part = tag("mark", part) if within(places) else part
-        text += tag('span class="off"', part) if start >= sent else part
+    edges = {limit for pair in around for limit in pair
+             if not any(part.start < limit < part.end for part in parts)}  # a quote is not broken there
+    edges |= {0, sent, end or 0, len(words)}.union(*((part.start, part.end) for part in parts))
+    limits, text, left = sorted({min(limit, len(words)) for limit in edges}), "", 0
+    for start, last in zip(limits, limits[1:]):
+        if any(first < last and start < final for first, final in around):
+            if start:
+                text += left_out(left) if left else hit["text"][words[start - 1].end():words[start].start()]
+            part = mark_part(hit["text"][words[start].start():words[last - 1].end()], start, parts)
+            text, left = text + (tag("i", part) if start >= sent else part), 0
+        else:
+            left += last - start
+        if last == end:
+            text += tag('b class="end"', fr(f"✂ {budget}{'er' if budget == 1 else 'e'} mot : fin du budget"))
     return text + (left_out(left) if left else "")
+
+
+def mark_part(text: str, start: int, parts: List[Part]) -> str:
+    """The words of a passage from start on, marked and lettered where quotes hold them."""
+    held = [part for part in parts if part.start <= start < part.end]
+    letters = [tag("b", part.label) + " " for part in held if part.start == start]
+    lost = ' class="lost"' if all(part.fact["loss"] for part in held) else ""
+    return tag("mark" + lost, *letters, escape(text)) if held else escape(text)
 
 
 def left_out(words: int) -> str:
     """`… 191 mots …`, in the place of words that are not shown."""
-    return " " + tag('span class="off"', fr(f"… {counted(words, 'mot')} …")) + " "
+    return " " + tag("i", fr(f"… {counted(words, 'mot')} …")) + " "
+
+
+def tell_lost(anchor: str, fact: Tree, brief: bool) -> str:
+    """A lost proof: at which stage, its quote and, unless brief, what to try."""
+    loss, told = fact["loss"], detail_of(fact["loss"])
+    names = [place["passage"] for place in loss.get("places", ())]
+    for name in names:
+        told = told.replace(name, "{}", 1)
+    label = "" if brief else " : " + STAGE[loss["stage"]].label
+    quote = "" if brief and names else fr(" « {} »", fact["quote"])
+    return tag(f'p class="loss" id="{anchor}"', tag(
+        'b class="lost"', fr(fact["letter"] + " · {}" + label, fact["id"])), fr(f" ({told}).", *names),
+        quote, "" if brief else "<br>" + fr(advice_of(loss)))
+
+
+def draw_terms(trip: Trip, brief: bool) -> str:
+    """The terms that won the first hits their ranks; those that the passages of lost proofs have and lack."""
+    rows = [hit for hit in trip.hits[:SHOWN_WINNERS] if hit.get("terms") and not brief]
+    rows += [place for fact in trip.facts if fact["loss"] for place in fact["loss"].get("places", ())
+             if place["terms"] is not None]
+    rows, lines = list({place["passage"]: place for place in rows}.values()), []
+    largest = max((term["part"] for place in rows for term in place["terms"]), default=0)
+    for place in rows:
+        chips = [tag("i" if brief else f'i style="--part:{100 * term["part"] / largest:.0f}%"', escape(
+            f"{term['term']} {decimal(term['part'], 3)}")) for term in place["terms"]]
+        near = dict(place.get("near", ()))
+        lacking = [f"{term} (proche : {near[term]})" if term in near else term
+                   for term in place.get("lacking", ()) if term in near or not brief]
+        chips.append(fr("n'a pas : ") + escape(", ".join(lacking)) if lacking else "")
+        label = tag("small", label_of(place, rank_in_words(place["rank"])))
+        lines.append(tag("li", label, " ", " ".join(chips)))
+    title = "" if brief else tag("p", "Ce que chaque terme de la question a compté")
+    return title + tag('ul class="terms"', *lines) if lines else ""
+
+
+def draw_curves(variants: list, budget: int) -> str:
+    """Complete contexts as the budget grows up to four times the case's, which is marked: a step curve a
+    variant; and as the depth grows, where a proof ranked too low.
+    """
+    title = tag("p", fr(f"Les contextes complets selon le budget, de 0 à {counted(4 * budget, 'mot')} ; le "
+                        "tireté est celui du cas."))
+    return title + tag('div class="curves"', *[draw_curve(variant, budget) for variant in variants])
+
+
+def draw_curve(variant: Tree, budget: int) -> str:
+    """The curves of a variant, and the sentences that say the same."""
+    summary, steps = variant["summary"], variant["summary"]["budget_curve"] or []
+    asked = summary["answerable_questions"]
+    reached = max((complete for words, complete in steps if words <= budget), default=0)
+    told = f"{reached} sur {asked} à {counted(budget, 'mot')}"
+    beyond = [f"{complete} dès {thousands(words)}" for words, complete in steps if words > budget]
+    told += "".join(" ; " + step for step in beyond[:SHOWN_STEPS] + beyond[SHOWN_STEPS:][-1:])
+    drawn = draw_steps(steps, asked, 4 * budget, told, f'<path class="limit" d="M{budget} 0V{asked}"/>')
+    depths = summary["depth_curve"] if "ranked_too_low" in summary["losses"] else None
+    if depths:
+        deeper = [f"{complete} à top_k {depth}" for depth, complete in depths]
+        deeper = "Sans limite de budget : " + ", ".join(deeper[:SHOWN_STEPS] + deeper[SHOWN_STEPS:][-1:])
+        drawn += draw_steps(depths, asked, depths[-1][0], deeper)
+    return tag("figure", tag("b", bdi(variant["id"])), drawn)
+
+
+def draw_steps(steps: list, height: int, last: int, told: str, mark: str = "") -> str:
+    """A step curve of [value, count], whose coordinates are values and counts, and its caption."""
+    path = "".join(f"H{value}V{height - count}" for value, count in steps if value <= last)
+    return tag(f'svg aria-hidden="true" viewBox="0 0 {last} {height or 1}" preserveAspectRatio="none"',
+               f'<path d="M0 {height}{path}H{last}"/>', mark) + tag("figcaption", fr(told))
 
 
 def draw_documents(documents: list, variants: list) -> Iterator[str]:
@@ -4780,12 +5179,12 @@ def draw_document(document: Tree, quotes: List[tuple], variants: list) -> str:
             for _, _, fact, where in split:
                 broken.setdefault((fact, where), []).append(variant["id"])
             places = some(map(str, limits), TOLD_LIMITS)
-            tracks.append(track(variant["id"], draw_limits(limits, total) + boxes("p", split, total),
+            tracks.append(track(bdi(variant["id"]), draw_limits(limits, total) + boxes("p", split, total),
                                 f"{counted(len(limits) - 1, 'passage')}, limites aux mots {places}"))
     if len(quotes) > DRAWN_QUOTES:
         tracks.append(track("les preuves", boxes("o", quotes, total), proofs))
     else:
-        tracks += [track(f"{fact} · {start}–{end - 1}", box("q", start, end, total),
+        tracks += [track(f"{bdi(fact)} · {start}–{end - 1}", box("q", start, end, total),
                          f"mots {start} à {end - 1}") for start, end, fact in quotes]
     sentences = [f"{fact} : {where} par {', '.join(names)}." for (fact, where), names in broken.items()]
     if len(sentences) > DRAWN_QUOTES:
@@ -4815,9 +5214,9 @@ def draw_limits(limits: Iterable[int], total: int) -> str:
 
 
 def draw_citations(report: Tree, title: str) -> Iterator[str]:
-    """Three fractions as bars, then the claims by verdict, each citation with its status."""
+    """Three fractions as bars, then the claims by verdict, claim and cited texts beside each other."""
     citations = report["citations"]
-    yield draw_header(title, "", {"Empreinte": citations["sha256"], "Atelier": report["atelier"]})
+    yield draw_header("", fr("Citations de {}", title))
     rows = []
     for name, label in FRACTIONS:
         bars = bar(citations[name]["numerator"], citations[name]["denominator"])
@@ -4825,16 +5224,36 @@ def draw_citations(report: Tree, title: str) -> Iterator[str]:
     yield '<main id="contenu">'
     yield tag("section", "<h2>Trois fractions</h2>", *table(("part", "compte"), rows, ' class="n"'))
     for verdict, label in CLAIMS.items():
-        rows = [draw_claim(claim) for claim in citations["claims"] if claim["verdict"] == verdict]
-        yield tag("section", tag("h2", fr(f"{label} : {len(rows)}")),
-                  *table(("affirmation", "citations"), rows) if rows else "")
+        claims = [claim for claim in citations["claims"] if claim["verdict"] == verdict]
+        yield tag("section", tag("h2", fr(f"{label} : {len(claims)}")), *map(draw_claim, claims))
 
 
-def draw_claim(claim: Tree) -> List[str]:
-    """Its line of the table."""
-    told = [fr(f"{cited['passage']} : {STATUSES[cited['status']]}, {RELATIONS[cited['relation']]}"
-               + ", répétée" * cited["duplicate"]) for cited in claim["citations"]]
-    return [claim["id"], tag('td class="id"', "<br>".join(told) or "sans citation")]
+def draw_claim(claim: Tree) -> str:
+    """A claim beside what it cites; the words that one side alone has are marked, grammar apart."""
+    cited, text = claim["citations"], claim.get("text", "")
+    others = " ".join(citation.get("text", "") for citation in cited)
+    shape = {"supported": "●", "review": "◐", "unsupported": "✕"}[claim["verdict"]]
+    name = tag("h3", shape, fr(" {} : " + VERDICTS[claim["verdict"]], claim["id"]))
+    quotes = [tag("blockquote", tag("small", tell_citation(citation)), tag(
+        'p dir="auto"', mark_new(citation.get("text", ""), text))) for citation in cited]
+    return tag(f'article class="claim {claim["verdict"]}"', tag("div", name, tag(
+        'p dir="auto"', mark_new(text, others or text))), tag("div", *quotes or ["sans citation"]))
+
+
+def tell_citation(citation: Tree) -> str:
+    """`S1 : valide, soutient`, and what else is known of it."""
+    told = [STATUSES[citation["status"]], RELATIONS[citation["relation"]]]
+    told += [words for key, words in (
+        ("duplicate", "répétée"), ("excerpt", "extrait exact"), ("same_content", "même texte"),
+        ("typography", "seule la typographie diffère")) if citation.get(key)]
+    return fr("{} : " + ", ".join(told), citation["passage"])
+
+
+def mark_new(text: str, other: str) -> str:
+    """A text, its words that another has not marked, whatever their case and accents; grammar is left."""
+    known = {fold_case(word) for word in [*LETTER_RUN.findall(other), *STOP_WORDS]}
+    return "".join(tag("mark", escape(part)) if number % 2 and fold_case(part) not in known else escape(part)
+                   for number, part in enumerate(re.split(f"({LETTER_RUN.pattern})", text)))
 
 
 # --- 22. Guards: the thirteen of --self-test ------------------------------------------------------

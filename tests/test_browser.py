@@ -10,6 +10,7 @@ import subprocess
 import unittest
 
 from support import ROOT, TESTS, TestCase, make_case, run
+from test_page import split_case
 
 BROWSER = TESTS / "browser"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -34,7 +35,18 @@ class Browser(TestCase):
 
     def test_the_reference_case(self):
         said = self.look("--case", ROOT / "cas_fr.json")
-        self.assertEqual((said["opened"], said["followed"]), (True, True))
+        self.assertEqual((said["opened"], said["followed"], said["seen"]), (True, True, 3))
+        self.assertLessEqual(said["pages"], 6)
+
+    def test_a_filter_hides_the_questions_that_lost_nothing_there(self):
+        case = split_case(51)
+        case["facts"][0]["quote"] = "règle0 vaut0"  # the first question loses nothing
+        self.assertEqual(self.look("--case", self.write(case))["filtered"], [51, 50])
+
+    def test_many_variants_long_ids_and_no_question(self):
+        variants = [{"id": "w{}".format(n) + "x" * 190, "unit": "words", "size": n + 1} for n in range(40)]
+        for case in (split_case(3, variants=variants), split_case(3, variants=variants[:10], title="الثانية"), make_case(facts=[], questions=[])):
+            self.look("--case", self.write(case))
 
     def test_contracts_and_books(self):
         for path in (TESTS / "cas" / "contrats" / "contrats.json", TESTS / "cas" / "mediatheque.json"):

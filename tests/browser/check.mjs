@@ -1,6 +1,7 @@
 // Looks at pages in a real browser: node check.mjs CHROMIUM PAGE.html [SCREENSHOTS_FOLDER]
 // Prints one JSON object: what the console said, what was requested, axe-core's and html-validate's findings, widths,
-// whether a fold opens by keyboard and an anchor of the matrix leads to its detail, the size of the PDF.
+// whether a fold opens by keyboard and an anchor of the matrix leads to its detail, losses seen without scrolling,
+// rows before and after the last filter, the size and the pages of the PDF.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { createRequire } from "node:module";
@@ -55,7 +56,20 @@ for (const width of [1280, 360]) {
           return box.height > 0 && box.top < window.innerHeight && box.bottom > 0;
         }, target);
       }
-      said.pdf = (await page.pdf({ path: folder ? `${folder}/page.pdf` : undefined, format: "A4" })).length;
+      await page.evaluate(() => window.scrollTo(0, 0));
+      said.seen = await page.evaluate(() => [...document.querySelectorAll(".losses a.m")].filter((mark) => mark.getBoundingClientRect().bottom < 800).length);
+      const choice = page.locator("input[id]").last();
+      if (await choice.count()) {
+        const rows = () => page.evaluate(() => [...document.querySelectorAll("tr[data-lost]")].filter((row) => row.checkVisibility()).length);
+        said.filtered = [await rows()];
+        await choice.check();
+        said.filtered.push(await rows());
+        await page.goto("about:blank");
+        await page.goto(address);
+      }
+      const pdf = await page.pdf({ path: folder ? `${folder}/page.pdf` : undefined, format: "A4" });
+      said.pdf = pdf.length;
+      said.pages = pdf.toString("latin1").match(/\/Type \/Page\b/g).length;
     }
     await context.close();
   }
