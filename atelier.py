@@ -4304,7 +4304,7 @@ def draw_terms(trip: Trip, brief: bool) -> str:
     rows += [place for fact in trip.facts if fact["loss"] for place in fact["loss"].get("places", ())
              if place["terms"] is not None]
     rows, lines = list({place["passage"]: place for place in rows}.values()), []
-    largest = max((term["part"] for place in rows for term in place["terms"]), default=0)
+    largest = max((term["part"] for place in rows for term in place["terms"]), default=0) or 1
     for place in rows:
         chips = [tag("i" if brief else f'i style="--part:{100 * term["part"] / largest:.0f}%"', escape(
             f"{term['term']} {decimal(term['part'], 3)}")) for term in place["terms"]]
