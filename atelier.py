@@ -2530,7 +2530,7 @@ def read_clauses(lines: Sequence[Line], headings: Dict[int, Heading], doubts: Li
         if heading:
             own, clause = heading.key and not heading.key[0] and heading.key[1][:1], ""
             yield line.start, heading[:2], False
-            if heading.key and heading.rest.endswith(FINAL + (")",)) and at + 1 in headings:
+            if heading.key and (heading.rest[:1] == "(" or heading.rest.endswith(FINAL)) and at + 1 in headings:
                 yield line.start, None, False  # all that the article says is on its title's line
         elif at not in ends:
             begins, number = False, match.group(1) if match else ""

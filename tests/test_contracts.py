@@ -103,6 +103,19 @@ class Titles(Contracts):
         sentences = "Préalable.\n1. Le client paie.\n2. Le prestataire livre.\n4. Contrôle\n"
         self.assertEqual(self.titles(sentences), [""])
 
+    def test_what_comes_before_decides(self):
+        self.assertEqual(self.titles("Article 1 – Objet\nUn.\nDISPOSITIONS FINALES\nArticle 9 – Fin\nFin."),
+                         ["Article 1 – Objet", "Article 9 – Fin"])
+        self.assertEqual(self.titles("Article L. 441-10\nLe client a droit à la garantie\nArticle L. 12-1 – Garantie"),
+                         ["Article L. 441-10"])
+        self.assertEqual(self.titles("1. Objet\nLe prix est dû pour les\n2. Livres\n2. Durée\nUn an."),
+                         ["1. Objet", "2. Durée"])
+        self.assertEqual(self.titles("1. Objet\nUn an."), [""])
+
+    def test_blanks_to_fill_in_are_no_table_of_contents(self):
+        text = "Article 1 – Prix : ..........\nPar mois.\n\nArticle 2 – Lieu\n............"
+        self.assertEqual(self.titles(text), ["Article 1 – Prix : ..........", "Article 2 – Lieu"])
+
     def test_an_article_on_one_line_keeps_it_and_its_title_is_its_number(self):
         text = ("Art. 1er. – Le ministre de la culture est chargé de la présente loi.\n"
                 "Art. 2. – (Supprimé)\nArticle 3 (abrogé)\n\nArt. 4. – Le décret du 3 mai est abrogé.")
