@@ -1295,6 +1295,10 @@ def keep_letters(text: str) -> str:
     return unicodedata.normalize("NFC", text).translate(LETTERS)
 
 
+def without_accents(text: str) -> str:
+    return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text))
+
+
 def describe_environment() -> Dict[str, str]:
     return {"python": "{}.{}.{}".format(*sys.version_info), "sqlite": sqlite_version()}
 
@@ -2087,10 +2091,6 @@ def folded_character(document: Document, at: int) -> int:
     word, starts = bisect_right(document.ends, at), fold(document.text).starts
     begun = document.text[document.starts[word]:at] if word < len(document.ends) else ""
     return starts[word] + len(compose(begun))
-
-
-def without_accents(text: str) -> str:
-    return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text))
 
 
 def is_mark(character: str) -> bool:
