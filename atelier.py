@@ -1371,6 +1371,10 @@ def keep_letters(text: str) -> str:
     return unicodedata.normalize("NFC", text).translate(LETTERS)
 
 
+def without_accents(text: str) -> str:
+    return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text))
+
+
 def describe_environment() -> Dict[str, str]:
     return {"python": "{}.{}.{}".format(*sys.version_info), "sqlite": sqlite_version()}
 
@@ -2172,10 +2176,6 @@ def folded_character(document: Document, at: int) -> int:
     word, starts = bisect_right(document.ends, at), fold(document.text).starts
     begun = document.text[document.starts[word]:at] if word < len(document.ends) else ""
     return starts[word] + len(compose(begun))
-
-
-def without_accents(text: str) -> str:
-    return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text))
 
 
 def is_mark(character: str) -> bool:
@@ -3179,14 +3179,15 @@ def format_trips(report: Tree, names: Sequence[str]) -> List[str]:
 def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[tuple]:
     """(indent, sentence): what was searched, found, cut, proved and lost, and what would be enough."""
     if chunking:
-        yield "  ", f"cherchés : {tell_terms(question['terms'], 'passages', '{} ({})') or 'aucun mot'}"
+        sought = ", ".join("{term} ({passages})".format(**term) for term in question["terms"])
+        yield "  ", f"cherchés : {sought or 'aucun mot'}"
         yield "  ", f"laissés de côté : {', '.join(question['ignored']) or 'aucun mot'}"
     for hit in question["hits_before_budget"] or question["context"]:
         words, kept = hit["words"], hit.get("kept_words", hit["words"])
         cut = f", dont {kept} sous le budget" if kept < words else ""
         yield "  ", f"{hit['rank']}. {hit['passage'] or 'hors du corpus'}, {counted(words, 'mot')}{cut}"
         if hit.get("terms"):
-            yield "     ", "par " + tell_terms(hit["terms"], "part", "{} {}")
+            yield "     ", "par " + tell_terms(hit["terms"])
     for fact in question["facts"]:
         loss = fact["loss"]
         state = f"{STAGE[loss['stage']].label} : {detail_of(loss)}" if loss else "couverte"
@@ -3199,10 +3200,9 @@ def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[tuple]:
         yield "  ", tell_needed(question["needed"])
 
 
-def tell_terms(terms: Iterable[Tree], figure: str, form: str) -> str:
-    """`préavis 1,846, mois 0,5`."""
-    return ", ".join(form.format(term["term"], term[figure] if figure != "part" else decimal(term["part"], 3))
-                     for term in terms)
+def tell_terms(terms: Iterable[Tree]) -> str:
+    """`préavis 1,846, mois 0,500`."""
+    return ", ".join(f"{term['term']} {decimal(term['part'], 3)}" for term in terms)
 
 
 def tell_place(place: Tree, fact: Tree) -> Iterator[Tuple[str, str]]:
@@ -3211,7 +3211,7 @@ def tell_place(place: Tree, fact: Tree) -> Iterator[Tuple[str, str]]:
     held = " ".join(place["text"].split()[before:])
     yield "     ", f"{place['passage']}, {rank_in_words(place['rank'])} : « {clip(held, 120)} »"
     if place["terms"] is not None:
-        yield "       ", f"a : {tell_terms(place['terms'], 'part', '{} {}') or 'aucun mot cherché'}"
+        yield "       ", f"a : {tell_terms(place['terms']) or 'aucun mot cherché'}"
         near = {term: f"{term} (proche : {word})" for term, word in place["near"]}
         yield "       ", f"n'a pas : {', '.join(near.get(term, term) for term in place['lacking']) or '-'}"
 
