@@ -4292,7 +4292,7 @@ def compare_texts(text: str, known: str) -> Dict[str, bool]:
 
     Typography: apostrophes, blanks, canonical form; both are true of an excerpt so changed.
     """
-    folded = fold_document(known)
+    folded = fold(known)
     whole = fold_text(text) == folded.text
     excerpt = not whole and any(find_whole(text, folded))
     return {"excerpt": excerpt, "typography": whole or excerpt and text not in known}

@@ -40,7 +40,7 @@ class Judged(TestCase):
         self.assertIn(code, (0, 3), err)
         self.saved = json.loads(paths["--output"].read_text(encoding="utf-8"))
         page = html.unescape(re.sub("<[^>]*>", "", paths["--html"].read_text(encoding="utf-8")))
-        self.page = re.sub(r"\s", " ", page).replace("’", "'")
+        self.page = re.sub(r"\s", " ", re.sub(r"(?<=\d)\s(?=\d{3}\b)", "", page)).replace("’", "'")
         return code, out.splitlines(), err.splitlines()
 
     def figures(self, key, engine="moteur"):
