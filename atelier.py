@@ -3634,7 +3634,7 @@ white-space:nowrap;line-height:1.3rem;color:var(--lost)}
 .row .q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
 .row .lost{border:2px dashed var(--lost)}.row .twice{border-width:1px}
 .row .from{border-left:0}.row .on{border-right:0}
-.q b{position:absolute;top:-1.05rem;left:-1px}
+.q b{position:absolute;top:-1.05rem;left:-1px;white-space:nowrap}
 .q b,mark b{font:bold .75rem/1rem sans-serif;color:var(--proof)}
 .q.lost b,mark.lost b,.end{color:var(--lost)}
 .row .p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
@@ -3649,7 +3649,8 @@ mark.lost{border-bottom:3px dashed var(--lost)}
 .terms i{display:inline-block;font-style:normal;border:1px solid var(--line);padding:0 .3rem;
 background:linear-gradient(var(--soft) 0 0) 0 100%/var(--part) 4px no-repeat}
 .curves{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));gap:0 1.5rem}
-.curves svg{width:100%;height:4rem;overflow:visible;clip-path:inset(-2px 0);border:solid var(--soft);border-width:0 0 1px 1px}
+.curves svg{width:100%;height:4rem;overflow:visible;clip-path:inset(-2px 0);
+border:solid var(--soft);border-width:0 0 1px 1px}
 .curves path{fill:none;stroke:var(--ink);stroke-width:2;vector-effect:non-scaling-stroke}
 .curves .limit{stroke:var(--lost);stroke-dasharray:4 3}
 .claim{display:grid;grid-template-columns:1fr 1fr;gap:0 1.5rem;border-top:1px solid var(--line)}
@@ -4303,7 +4304,7 @@ def draw_terms(trip: Trip, brief: bool) -> str:
     rows += [place for fact in trip.facts if fact["loss"] for place in fact["loss"].get("places", ())
              if place["terms"] is not None]
     rows, lines = list({place["passage"]: place for place in rows}.values()), []
-    largest = max((term["part"] for place in rows for term in place["terms"]), default=0)
+    largest = max((term["part"] for place in rows for term in place["terms"]), default=0) or 1
     for place in rows:
         chips = [tag("i" if brief else f'i style="--part:{100 * term["part"] / largest:.0f}%"', escape(
             f"{term['term']} {decimal(term['part'], 3)}")) for term in place["terms"]]
