@@ -4577,7 +4577,7 @@ def draw_page(report: Tree) -> Iterator[str]:
 
 def is_long(report: Tree) -> bool:
     """Whether only the questions that lost a proof are detailed, briefly, and may be filtered."""
-    return report["case"]["questions"] > DETAILED_QUESTIONS
+    return len(report["variants"][0]["questions"]) > DETAILED_QUESTIONS
 
 
 def draw_header(above: str, heading: str, *below: str, beside: str = "") -> str:
@@ -4601,7 +4601,8 @@ def draw_foot(report: Tree) -> str:
 
 def draw_report(report: Tree, title: str) -> Iterator[str]:
     """The page of a case, in order: the verdict, variants, matrix, strips with their words, documents."""
-    case, settings, variants = report["case"], report["settings"], report["variants"]
+    settings, variants = report["settings"], report["variants"]
+    case = {**report["case"], "questions": len(variants[0]["questions"])}  # what is given, whatever is said
     brief, losses = is_long(report), losses_of(variants)
     links = [tag("li", f'<a href="#{name.lower()}">{name}</a>')
              for name in ("Variantes", "Matrice", "Budget", "Trajets", "Documents")

@@ -488,7 +488,7 @@ class StagesByVariants(TestCase):
         self.assertEqual(head[-3:], ["hors budget", "exclus par un filtre", "hors du corpus"])
         self.assertEqual((rows[0][0], rows[0][-3:]), ("p", ["1 234", "5", "6"]))
         self.assertEqual(rows[1][:3], ["lot choix", "1/1", "1/1"])
-        self.assertEqual(rows[2][-3:], ["–", "–", "–"])
+        self.assertEqual(rows[2][-3:], ["0", "0", "0"])
 
 
 class QuietMatrix(TestCase):

@@ -244,7 +244,7 @@ class LivingCorpus(TestCase):
 
     def test_a_document_more_that_takes_the_place_of_a_proof(self):
         """Three passages that repeat the question's word push the proof out of the three that are sent."""
-        more = [{"id": "note{}".format(number), "text": "préavis préavis"} for number in range(3)]
+        more = [{"id": "note{}".format(number), "text": "préavis préavis {}".format(number)} for number in range(3)]
         code, baseline, lines, err = self.compare(self.changed(documents=more), "--no-regression")
         self.assertEqual((code, err), (3, ["régression : v : 1 preuve perdue (q_bail · preavis)."]))
         self.assertEqual(baseline["variants"]["v"]["lost"], [["q_bail", "preavis", "ranked_too_low"]])
