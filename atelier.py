@@ -654,37 +654,6 @@ def union(spans: Iterable[Span]) -> List[Span]:
     return merged
 
 
-WORDS_SENT = ("words_sent", "redundant_words", "duplicate_words", "foreign_words", "over_budget",
-              "excluded_words")
-
-
-def count_words(case: Case, sent: Sent, spans: Sequence[Span]) -> Dict[str, int]:
-    """A line of WORDS_SENT: how many words.  Redundant: occurrences beyond the first of a source position;
-    duplicate: of a text; foreign: of a text that no document has; over the budget; in spite of the filters."""
-    words = sum(hit.kept_words for hit in sent.context)
-    foreign = size(hit.passage.touched for hit in sent.context if hit.passage.touched.document == NOWHERE.id)
-    return dict(zip(WORDS_SENT, (
-        words, size(spans) - size(union(spans)), duplicate_words(case.documents, spans), foreign,
-        max(0, words - case.settings.budget_words), excluded_words(case.documents, sent.filters, spans))))
-
-
-def excluded_words(documents: Documents, filters: Filters, spans: Iterable[Span]) -> int:
-    """How many words of spans, each occurrence counted, lie in sections that filters refuse, or anywhere in a
-    document that they refuse whole."""
-    excluded, whole_words = 0, sorted(span for span in spans if span.start < span.end)
-    for name, parts in groupby(whole_words, lambda span: span.document):
-        document, parts = documents[name], list(parts)
-        if all(refused_by(filters, [owner]) for owner in owners_of(document)):
-            excluded += size(parts)
-            continue
-        for span in parts:
-            for section in sections_of(document, passage_of(documents, span)):
-                if refused_by(filters, [section]):
-                    inside = make_passage(document, "", section.start, section.end, "").span
-                    excluded += min(span.end, inside.end) - max(span.start, inside.start)
-    return excluded
-
-
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
     """What the stages need; of an engine, whose passages are unknown, the quote stands for a passage."""
     document, own = case.documents[quote.document], passage_of(case.documents, quote)
@@ -1291,6 +1260,37 @@ def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
 
 
 REPEATED_RUN = 8  # words: fewer in common say little
+
+
+WORDS_SENT = ("words_sent", "redundant_words", "duplicate_words", "foreign_words", "over_budget",
+              "excluded_words")
+
+
+def count_words(case: Case, sent: Sent, spans: Sequence[Span]) -> Dict[str, int]:
+    """A line of WORDS_SENT: how many words.  Redundant: occurrences beyond the first of a source position;
+    duplicate: of a text; foreign: of a text that no document has; over the budget; in spite of the filters."""
+    words = sum(hit.kept_words for hit in sent.context)
+    foreign = size(hit.passage.touched for hit in sent.context if hit.passage.touched.document == NOWHERE.id)
+    return dict(zip(WORDS_SENT, (
+        words, size(spans) - size(union(spans)), duplicate_words(case.documents, spans), foreign,
+        max(0, words - case.settings.budget_words), excluded_words(case.documents, sent.filters, spans))))
+
+
+def excluded_words(documents: Documents, filters: Filters, spans: Iterable[Span]) -> int:
+    """How many words of spans, each occurrence counted, lie in sections that filters refuse, or anywhere in a
+    document that they refuse whole."""
+    excluded, whole_words = 0, sorted(span for span in spans if span.start < span.end)
+    for name, parts in groupby(whole_words, lambda span: span.document):
+        document, parts = documents[name], list(parts)
+        if all(refused_by(filters, [owner]) for owner in owners_of(document)):
+            excluded += size(parts)
+            continue
+        for span in parts:
+            for section in sections_of(document, passage_of(documents, span)):
+                if refused_by(filters, [section]):
+                    inside = make_passage(document, "", section.start, section.end, "").span
+                    excluded += min(span.end, inside.end) - max(span.start, inside.start)
+    return excluded
 
 
 def duplicate_words(documents: Documents, spans: Iterable[Span]) -> int:
