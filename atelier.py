@@ -396,16 +396,6 @@ def searched_text(case: Case, passage: Passage) -> str:
     return label + "\n" + text_of(case.documents, passage)
 
 
-def overlapping(items: Sequence[Any], start: int, end: int,
-                limits: Callable[[Any], Any] = lambda item: item) -> List[Any]:
-    """The items that share a position with start … end; limits gives their .start and .end, both in order."""
-    low, high = 0, len(items)
-    while low < high:  # bisect has no key before Python 3.10
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if limits(items[middle]).end <= start else (low, middle)
-    return list(takewhile(lambda item: limits(item).start < end, islice(items, low, None)))
-
-
 def touching(cutting: Cutting, span: Span) -> List[Passage]:
     """The passages that hold at least a part of a word of a span, in text order."""
     return overlapping(cutting.by_document[span.document], span.start, span.end,
@@ -641,17 +631,6 @@ def kept_spans(by_id: Mapping[str, Passage], context: Iterable[Tuple[str, int]])
 def size(spans: Iterable[Span]) -> int:
     """How many words spans have, those that several share counted each time."""
     return sum(span.end - span.start for span in spans)
-
-
-def union(spans: Iterable[Span]) -> List[Span]:
-    """The same positions as disjoint spans, in order."""
-    merged: List[Span] = []
-    for span in sorted(spans):
-        if merged and merged[-1].document == span.document and span.start <= merged[-1].end:
-            merged[-1] = merged[-1]._replace(end=max(merged[-1].end, span.end))
-        else:
-            merged.append(span)
-    return merged
 
 
 def gather_lost(case: Case, sent: Sent, quote: Span, missing: Sequence[Span]) -> Lost:
@@ -1262,13 +1241,24 @@ def first_rank(sent: Sent, fact: Fact) -> Optional[int]:
 REPEATED_RUN = 8  # words: fewer in common say little
 
 
+def union(spans: Iterable[Span]) -> List[Span]:
+    """The same positions as disjoint spans, in order."""
+    merged: List[Span] = []
+    for span in sorted(spans):
+        if merged and merged[-1].document == span.document and span.start <= merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return merged
+
+
 WORDS_SENT = ("words_sent", "redundant_words", "duplicate_words", "foreign_words", "over_budget",
               "excluded_words")
 
 
 def count_words(case: Case, sent: Sent, spans: Sequence[Span]) -> Dict[str, int]:
     """A line of WORDS_SENT: how many words.  Redundant: occurrences beyond the first of a source position;
-    duplicate: of a text; foreign: of a text that no document has; over the budget; in spite of the filters."""
+    duplicate: of a text; foreign: of a text that no document has."""
     words = sum(hit.kept_words for hit in sent.context)
     foreign = size(hit.passage.touched for hit in sent.context if hit.passage.touched.document == NOWHERE.id)
     return dict(zip(WORDS_SENT, (
@@ -1522,6 +1512,16 @@ class Ranking:
             self.ahead[row] = [other for other, total in self._reach(lowest).items() if total > highest or
                                total >= lowest and (self.score(other), other) < (own, row)]
         return self.ahead[row]
+
+
+def overlapping(items: Sequence[Any], start: int, end: int,
+                limits: Callable[[Any], Any] = lambda item: item) -> List[Any]:
+    """The items that share a position with start … end; limits gives their .start and .end, both in order."""
+    low, high = 0, len(items)
+    while low < high:  # bisect has no key before Python 3.10
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if limits(items[middle]).end <= start else (low, middle)
+    return list(takewhile(lambda item: limits(item).start < end, islice(items, low, None)))
 
 
 class Admission:
@@ -2530,7 +2530,8 @@ def read_clauses(lines: Sequence[Line], headings: Dict[int, Heading], doubts: Li
         if heading:
             own, clause = heading.key and not heading.key[0] and heading.key[1][:1], ""
             yield line.start, heading[:2], False
-            if heading.key and (heading.rest[:1] == "(" or heading.rest.endswith(FINAL)) and at + 1 in headings:
+            whole = heading.rest[:1] == "(" or heading.rest.endswith(FINAL)
+            if heading.key and whole and at + 1 in headings:
                 yield line.start, None, False  # all that the article says is on its title's line
         elif at not in ends:
             begins, number = False, match.group(1) if match else ""
