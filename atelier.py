@@ -1269,7 +1269,7 @@ def count_words(case: Case, sent: Sent, spans: Sequence[Span]) -> Dict[str, int]
 def excluded_words(documents: Documents, filters: Filters, spans: Iterable[Span]) -> int:
     """How many words of spans, each occurrence counted, lie in sections that filters refuse, or anywhere in a
     document that they refuse whole."""
-    excluded, whole_words = 0, sorted(span for span in spans if span.start < span.end)
+    excluded, whole_words = 0, sorted(span for span in spans if filters and span.start < span.end)
     for name, parts in groupby(whole_words, lambda span: span.document):
         document, parts = documents[name], list(parts)
         if all(refused_by(filters, [owner]) for owner in owners_of(document)):
