@@ -4455,6 +4455,7 @@ background:linear-gradient(var(--soft) 0 0) 0 100%/var(--part) 4px no-repeat}
 .curves{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));gap:0 1.5rem}
 .curves svg{width:100%;height:4rem;overflow:visible;clip-path:inset(-2px 0);
 border:solid var(--soft);border-width:0 0 1px 1px}
+.curves p{color:var(--soft);font-size:.8rem}.curves>div{break-inside:avoid}
 .curves path{fill:none;stroke:var(--ink);stroke-width:2;vector-effect:non-scaling-stroke}
 .curves .limit{stroke:var(--lost);stroke-dasharray:4 3}
 .claim{display:grid;grid-template-columns:1fr 1fr;gap:0 1.5rem;border-top:1px solid var(--line)}
@@ -5146,14 +5147,14 @@ def draw_curve(variant: Tree, budget: int) -> str:
         deeper = [f"{complete} à top_k {depth}" for depth, complete in depths]
         deeper = "Sans limite de budget : " + ", ".join(deeper[:SHOWN_STEPS] + deeper[SHOWN_STEPS:][-1:])
         drawn += draw_steps(depths, asked, depths[-1][0], deeper)
-    return tag("figure", tag("b", bdi(variant["id"])), drawn)
+    return tag("div", tag("b", bdi(variant["id"])), drawn)
 
 
 def draw_steps(steps: list, height: int, last: int, told: str, mark: str = "") -> str:
     """A step curve of [value, count], whose coordinates are values and counts, and its caption."""
     path = "".join(f"H{value}V{height - count}" for value, count in steps if value <= last)
     return tag(f'svg aria-hidden="true" viewBox="0 0 {last} {height or 1}" preserveAspectRatio="none"',
-               f'<path d="M0 {height}{path}H{last}"/>', mark) + tag("figcaption", fr(told))
+               f'<path d="M0 {height}{path}H{last}"/>', mark) + tag("p", fr(told))
 
 
 def draw_documents(documents: list, variants: list) -> Iterator[str]:
