@@ -758,7 +758,7 @@ class Curves(TestCase):
         self.assertIn('<path d="M0 5H38V4H118V2H143V1H480"/><path class="limit" d="M120 0V5"/>', drawn)
         self.assertIn('<path d="M0 5H1V3H40V0H40"/>', drawn)
         self.assertIn("<bdi>v&lt;</bdi>", drawn)
-        self.assertEqual([plain(caption) for caption in re.findall("<figcaption>(.*?)</figcaption>", drawn)],
+        self.assertEqual([plain(caption) for caption in re.findall("</svg><p>(.*?)</p>", drawn)],
                          ["3 sur 5 à 120 mots ; 4 dès 143", "Sans limite de budget : 2 à top_k 1, 5 à top_k 40"])
 
     def test_what_lies_far_beyond_the_budget_is_told_only(self):
