@@ -438,6 +438,14 @@ class VerdictFirst(TestCase):
         self.assertIn('<a href="#q0v0f0">- <bdi>q0</bdi> · <bdi>f0</bdi></a>', aside)
         self.assertIn("+ <bdi>q0</bdi> · <bdi>f0</bdi>", aside)
         self.assertNotIn("<aside", self.draw(self.write(case))[0])
+        case["questions"][1]["text"] += " vraiment"
+        case["documents"][0]["text"] += " fin"
+        aside = plain(re.search("<aside>.*?</aside>", self.draw(self.write(case), "--baseline", earlier)[0]).group())
+        self.assertIn("- q0 · f0 (document modifié)", aside)
+        self.assertIn("? 1 preuve hors comparaison : question modifiée", aside)
+        case["questions"][0]["text"] += " vraiment"
+        aside = plain(re.search("<aside>.*?</aside>", self.draw(self.write(case), "--baseline", earlier)[0]).group())
+        self.assertIn("p : rien n’est comparé", aside)
 
     def test_metadata_and_signature_are_at_the_foot(self):
         page, _ = self.draw(None)
