@@ -4943,8 +4943,9 @@ def draw_trip(place: str, name: str, trip: Trip, scale: Tuple[int, float], brief
     state = state or fr("preuves couvertes" if trip.facts else "sans réponse attendue")
     if brief and not lost:
         return tag(f'p id="{place}"', bdi(name), " – ", state)
-    told = [draw_strip(trip, *scale, brief) or tag("p", fr(NOTHING_FOUND[trip.question["no_hits"]])),
-            *draw_words(trip, scale[0], brief), *(tell_lost(anchor, fact, brief) for anchor, fact in lost)]
+    told = [*(tell_lost(anchor, fact, brief) for anchor, fact in lost),
+            draw_strip(trip, *scale, brief) or tag("p", fr(NOTHING_FOUND[trip.question["no_hits"]])),
+            *draw_words(trip, scale[0], brief)]
     if lost:
         told.append(draw_terms(trip, brief))
         if trip.question["needed"]:

@@ -600,7 +600,11 @@ class Strips(TestCase):
 
     def strips(self, page):
         """{anchor: markup} of the strips of a page."""
-        return dict(re.findall(r'<div id="(q\d+v\d+)">(<figure class="strip".*?</figure>)', page, re.S))
+        return dict(re.findall(r'<div id="(q\d+v\d+)">(?:<p class="loss"(?:(?!</p>).)*</p>)*(<figure class="strip".*?</figure>)', page, re.S))
+
+    def test_a_link_to_a_loss_lands_between_its_variant_and_its_strip(self):
+        self.assertRegex(self.draw(None)[0], r'fixe_96_0</bdi> – <span class="lost"><bdi>train_premiere</bdi>\s: coupée par le budget</span></summary>'
+                         r'<div id="q1v1"><p class="loss" id="q1v1f1">(?:(?!</p>).)*</p><figure class="strip"')
 
     def test_the_variants_of_a_question_share_one_scale(self):
         page, _ = self.draw(None)
