@@ -4692,11 +4692,14 @@ def draw_baseline(report: Tree, losses: list) -> str:
     told = [fr(difference) for difference in report["baseline"]["differences"][:LISTED_LOSSES]]
     for name, changes in report["baseline"]["variants"].items():
         counts = ", ".join(counted(len(changes[kind]), noun) for kind, _, noun in CHANGES)
-        told.append(fr("{} : " + counts, name))
+        told.append(fr("{} : " + (counts if changes["compared"] else "rien n'est comparé"), name))
         for kind, sign, _ in CHANGES:
             for question, fact, *_ in changes[kind][:LISTED_LOSSES]:
                 anchor, label = anchors.get((name, question, fact)), fr(sign + " {} · {}", question, fact)
-                told.append(tag(f'a href="#{anchor}"', label) if anchor else label)
+                edited = " (document modifié)" * ((question, fact) in map(tuple, changes["edited"]))
+                told.append((tag(f'a href="#{anchor}"', label) if anchor else label) + edited)
+        told += [fr(f"? {counted(number, 'preuve')} hors comparaison : {NOT_COMPARED[reason]}")
+                 for reason, number in changes["not_compared"].items()]
     return tag("aside", tag("strong", "Depuis la référence"), tag("ul", *(tag("li", line) for line in told)))
 
 
@@ -4941,8 +4944,9 @@ def draw_trip(place: str, name: str, trip: Trip, scale: Tuple[int, float], brief
     state = state or fr("preuves couvertes" if trip.facts else "sans réponse attendue")
     if brief and not lost:
         return tag(f'p id="{place}"', bdi(name), " – ", state)
-    told = [draw_strip(trip, *scale, brief) or tag("p", fr(NOTHING_FOUND[trip.question["no_hits"]])),
-            *draw_words(trip, scale[0], brief), *(tell_lost(anchor, fact, brief) for anchor, fact in lost)]
+    told = [*(tell_lost(anchor, fact, brief) for anchor, fact in lost),
+            draw_strip(trip, *scale, brief) or tag("p", fr(NOTHING_FOUND[trip.question["no_hits"]])),
+            *draw_words(trip, scale[0], brief)]
     if lost:
         told.append(draw_terms(trip, brief))
         if trip.question["needed"]:

@@ -438,6 +438,14 @@ class VerdictFirst(TestCase):
         self.assertIn('<a href="#q0v0f0">- <bdi>q0</bdi> · <bdi>f0</bdi></a>', aside)
         self.assertIn("+ <bdi>q0</bdi> · <bdi>f0</bdi>", aside)
         self.assertNotIn("<aside", self.draw(self.write(case))[0])
+        case["questions"][1]["text"] += " vraiment"
+        case["documents"][0]["text"] += " fin"
+        aside = plain(re.search("<aside>.*?</aside>", self.draw(self.write(case), "--baseline", earlier)[0]).group())
+        self.assertIn("- q0 · f0 (document modifié)", aside)
+        self.assertIn("? 1 preuve hors comparaison : question modifiée", aside)
+        case["questions"][0]["text"] += " vraiment"
+        aside = plain(re.search("<aside>.*?</aside>", self.draw(self.write(case), "--baseline", earlier)[0]).group())
+        self.assertIn("p : rien n’est comparé", aside)
 
     def test_metadata_and_signature_are_at_the_foot(self):
         page, _ = self.draw(None)
@@ -592,7 +600,11 @@ class Strips(TestCase):
 
     def strips(self, page):
         """{anchor: markup} of the strips of a page."""
-        return dict(re.findall(r'<div id="(q\d+v\d+)">(<figure class="strip".*?</figure>)', page, re.S))
+        return dict(re.findall(r'<div id="(q\d+v\d+)">(?:<p class="loss"(?:(?!</p>).)*</p>)*(<figure class="strip".*?</figure>)', page, re.S))
+
+    def test_a_link_to_a_loss_lands_between_its_variant_and_its_strip(self):
+        self.assertRegex(self.draw(None)[0], r'fixe_96_0</bdi> – <span class="lost"><bdi>train_premiere</bdi>\s: coupée par le budget</span></summary>'
+                         r'<div id="q1v1"><p class="loss" id="q1v1f1">(?:(?!</p>).)*</p><figure class="strip"')
 
     def test_the_variants_of_a_question_share_one_scale(self):
         page, _ = self.draw(None)
