@@ -234,7 +234,8 @@ def deepeval(questions, texts):
     from deepeval.test_case import LLMTestCase
     parts = [part for _, part in paragraphs(texts)]
     for question, sent in zip(questions, choose(questions, parts, parts)):
-        yield LLMTestCase(input=question, actual_output="…", retrieval_context=sent, context=parts).model_dump(mode="json")
+        yield LLMTestCase(input=question, actual_output="…", retrieval_context=sent, context=parts,
+                          expected_labels={"langue": "fr"}).model_dump(mode="json")
 
 
 @library
