@@ -8,8 +8,8 @@ that is missing keeps the file it had.  Paths are made up and relative; nothing 
 LangChain.js needs node and its packages, in the folder that NODE_PATH names.
 
 Recorded with Python 3.11 and langchain-core 1.8.3, langchain-text-splitters 1.1.3, llama-index-core 0.14.25, haystack-ai
-3.4.1, semchunk 4.1.1, qdrant-client 1.20.0, chromadb 1.5.9, docling-core 2.104.0, unstructured 0.27.35, deepeval 4.3.1;
-with Node, @langchain/core 1.4.0 and @langchain/textsplitters 1.0.2.
+3.4.1, semchunk 4.1.1, qdrant-client 1.20.0, chromadb 1.5.9, docling-core 2.104.0, unstructured 0.27.35, deepeval 4.3.1,
+ragas 0.4.3; with Node, @langchain/core 1.4.0 and @langchain/textsplitters 1.0.2.
 """
 
 import json
