@@ -213,7 +213,6 @@ def docling(questions, texts):
         for part in text.split("\n\n"):
             document.add_text(label=DocItemLabel.TEXT, text=part)
         chunks += HierarchicalChunker().chunk(document)
-    chunks = [chunk for chunk in chunks if chunk.text.lower() not in texts]
     return choose(questions, [chunk.text for chunk in chunks], [chunk.model_dump(mode="json") for chunk in chunks])
 
 
