@@ -3651,7 +3651,8 @@ LINE = "engine question context hits"
 LIBRARIES = (
     ("retrieval_context", "input",  # deepeval
      "actual_output expected_output metadata additional_metadata name comments tags tools_called "
-     "expected_tools source_file custom_column_key_values"),
+     "expected_tools source_file custom_column_key_values mcp_servers mcp_tools_called mcp_resources_called "
+     "mcp_prompts_called expectations expected_labels"),
     ("retrieved_contexts", "user_input",  # ragas
      "response multi_responses reference reference_contexts retrieved_context_ids reference_context_ids "
      "rubric rubrics persona_name query_style query_length synthesizer_name"),
