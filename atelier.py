@@ -1168,7 +1168,7 @@ def some(names: Iterable[str], most: int = 5) -> str:
 def suggestion(value: str, known: Iterable[str]) -> str:
     """The mend of an unknown name: the nearest known one, else the list of those that are known."""
     from difflib import get_close_matches
-    names, pairs = list(known), set(zip(value, value[1:]))
+    names, pairs = list(dict.fromkeys(known)), set(zip(value, value[1:]))
     alike = sorted(names, key=lambda name: -len(pairs.intersection(zip(name, name[1:]))))[:50]  # for speed
     near = get_close_matches(value, alike, 1)
     if near:
@@ -3695,6 +3695,7 @@ class Corpus:
         paths = [(plain_path(document.file or name), name) for name, document in case.documents.items()]
         self.documents = ({name: [name] for name in case.documents}, by_name(paths),
                           by_name((path.rpartition("/")[2], name) for path, name in paths))
+        self.named = {**self.documents[0], **self.documents[1]}
         self.warnings, self.foreign, self.explained = [], {}, 0
 
     def explain(self, explanation: Callable[..., str], *values: Any) -> str:
@@ -3707,7 +3708,7 @@ class Corpus:
         text = str(name)
         found = [text] if text in ids else others.get(" ".join(text.split()), ())
         if not found:
-            known = dict.fromkeys([*ids, *(others if " " in text else ())])
+            known = chain(ids, others if " " in text else ())
             raise AtelierError(f"{kind} {shown(name)} {unknown}. {self.explain(suggestion, text, known)}")
         return only(name, found)
 
@@ -3718,7 +3719,7 @@ class Corpus:
         found = [bearers for asked, known in zip(wanted, self.documents)
                  for bearers in map(known.get, asked) if bearers]
         if names and not found:
-            self.find("document", "inconnu", names[0], [*self.documents[0], *self.documents[1]])
+            self.find("document", "inconnu", names[0], self.named)
         return self.case.documents[only(names[0], found[0])] if names else None
 
     def passage(self, name: Any) -> Passage:
