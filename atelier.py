@@ -1422,20 +1422,23 @@ def fold_terms(terms: Iterable[str]) -> Dict[str, tuple]:
     """Each term with the tokens that FTS5 makes of it when given it alone: `Hôtel` gives ("hotel",)."""
     new = [term for term in dict.fromkeys(terms) if term not in FOLDS]
     if new:
-        FOLDS.update(dict.fromkeys(new, ()))
-        run_sql(lambda: ask_folds(new))
+        FOLDS.update(run_sql(lambda: ask_folds(new)))
     return FOLDS
 
 
-def ask_folds(terms: Sequence[str]) -> None:
-    database = open_database()
-    database.execute(f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{TOKENIZER}')")
-    database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
-    database.execute("BEGIN")
-    database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(terms))
-    for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
-        FOLDS[terms[number]] += (token,)
-    database.close()
+def ask_folds(terms: Sequence[str]) -> Dict[str, tuple]:
+    """What FTS5 indexes when it is given each term alone."""
+    folds, database = dict.fromkeys(terms, ()), open_database()
+    try:
+        database.execute(f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{TOKENIZER}')")
+        database.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(words, 'instance')")
+        database.execute("BEGIN")
+        database.executemany("INSERT INTO words(rowid, word) VALUES (?, ?)", enumerate(terms))
+        for number, token in database.execute("SELECT doc, term FROM tokens ORDER BY doc, offset"):
+            folds[terms[number]] += (token,)
+    finally:
+        database.close()
+    return folds
 
 
 ROUNDING = 1 - 1e-9  # parts added up in two orders agree far better than that

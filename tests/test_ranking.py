@@ -154,6 +154,15 @@ class OneQuestionToSql(TestCase):
                                  "explique ; prenez un Python qui a un autre SQLite.\n".format(
                                      sqlite3.sqlite_version))
 
+    def test_a_search_that_failed_is_not_remembered(self):
+        """A second run in the same process searches the words that SQLite could not take in the first."""
+        case = make_case("zébulon arrive tôt", "zébulon arrive", "Quand arrive Zébulon ?")
+        with mock.patch.object(atelier, "TOKENIZER", "aucun"):
+            self.assertEqual(run("--case", self.write(case))[0], 2)
+        question = self.report(case)["variants"][0]["questions"][0]
+        self.assertEqual([(term["term"], term["passages"]) for term in question["terms"]],
+                         [("arrive", 1), ("zébulon", 1)])
+
     def test_rounding_alone_stops_nothing(self):
         with mock.patch.object(atelier, "K1", 1.2 * (1 + 1e-12)):
             self.assertEqual(run()[0], 0)
