@@ -354,7 +354,8 @@ def cut(documents: Documents, variant: Variant) -> Cutting:
     by_id = {passage.id: passage for passages in by_document.values() for passage in passages}
     limit = variant.parameters.get("max_chars")
     return Cutting(by_id, by_document, max((size([passage.span]) for passage in by_id.values()), default=0),
-                   sum(sent_length(*passage[3:6]) > limit for passage in by_id.values()) if limit else 0)
+                   sum(sent_length(passage.start, passage.end, passage.heading) > limit
+                       for passage in by_id.values()) if limit else 0)
 
 
 def make_passage(document: Document, name: str, start: int, end: int, heading: str) -> Passage:
@@ -3857,7 +3858,7 @@ def find_place(record: Tree, text: Optional[str], document: Optional[Document],
             f"positions {shown(start)} à {shown(last)} : deux entiers croissants sont attendus.")
     homes = [document] if document else corpus.case.documents.values()
     found = [(home, *characters) for home in homes
-             for characters in [stands_at(home, start, last, in_words, text, corpus)] if characters]
+             for characters in [stands_at(home, start, last, in_words, text)] if characters]
     if len(found) == 1:
         return found[0]
     if text and (look_up(record, PARENT) is not None or text == look_up(record, "metadata.window")):
@@ -3867,8 +3868,8 @@ def find_place(record: Tree, text: Optional[str], document: Optional[Document],
     raise AtelierError(explain_limits(start, last, end, in_words, document, text, corpus))
 
 
-def stands_at(document: Document, start: int, last: int, in_words: bool, text: Optional[str],
-              corpus: Corpus) -> Optional[tuple]:
+def stands_at(document: Document, start: int, last: int, in_words: bool,
+              text: Optional[str]) -> Optional[tuple]:
     """The (start, end) characters that positions tell; None outside the document, or of another text.
 
     A text of that very length, but in another form, ends in the document where it ends itself.
@@ -3915,13 +3916,13 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Opti
     None when it is nowhere in the corpus.
     """
     every = corpus.case.documents.values()
-    places = places_of(text, [document] if document else every, corpus)
+    places = places_of(text, [document] if document else every)
     if len(places) > 1:
         where = f"dans {shown(document.id)}" if document else "dans le corpus"
         enough = len({home.id for home, _ in places}) == len(places)
         mend = "donnez son document : il suffit" if enough else "donnez ses positions"
         raise AtelierError(f"le texte {shown(text)} figure plusieurs fois {where} ; {mend}.")
-    elsewhere = places_of(text, every, corpus) if document and not places else ()
+    elsewhere = places_of(text, every) if document and not places else ()
     if elsewhere:
         raise AtelierError(f"le texte {shown(text)} n'est pas dans {shown(document.id)}, mais dans "
                            f"{shown(elsewhere[0][0].id)} ; corrigez son document.")
@@ -3930,7 +3931,7 @@ def locate_text(text: str, document: Optional[Document], corpus: Corpus) -> Opti
         return (home, *characters_of(home, first, last))
 
 
-def places_of(text: str, homes: Iterable[Document], corpus: Corpus) -> List[tuple]:
+def places_of(text: str, homes: Iterable[Document]) -> List[tuple]:
     """The (document, character of its folded text) of the first and the last places of a text in each."""
     needle, folded = fold_text(text), [(home, fold(home.text).text) for home in homes]
     return [(home, at) for home, whole in folded
