@@ -714,6 +714,7 @@ def split_at_boundary(lost: Lost) -> Optional[Tree]:
 
 
 def pieces_of(lost: Lost) -> List[Tree]:
+    """The passages that hold a part of a lost quote, in text order, with their ranks (None: unmatched)."""
     return [{"passage": piece.id, "rank": rank_of(lost.sent, piece.id)} for piece in lost.touching]
 
 
@@ -902,6 +903,7 @@ def summarize(case: Case, cutting: Optional[Cutting], outcomes: Sequence[Outcome
 
 
 def describe_case(case: Case) -> Tree:
+    """The report's `case`: files by name and SHA-256, sizes in words, counts."""
     documents = [{"id": document.id, "words": len(document.starts),
                   "sha256": sha256(document.text.encode("utf-8"))} for document in case.documents.values()]
     return {
@@ -915,6 +917,7 @@ def describe_case(case: Case) -> Tree:
 
 
 def describe_settings(settings: Settings) -> Tree:
+    """The report's `settings`: all that a run of the same case depends on."""
     return {"filters": settings.filters, "top_k": settings.top_k, "budget_words": settings.budget_words,
             "tokenizer": TOKENIZER, "stop_words": list(settings.stop_words),
             "index_titles": settings.index_titles}
@@ -950,6 +953,7 @@ def describe_outcome(case: Case, question: Question, outcome: Outcome,
 
 
 def describe_hit(case: Case, hit: Hit, slice_text: Callable[..., str]) -> Tree:
+    """A line of `hits_before_budget`; slice_text(passage) is its text, scores have 9 decimals."""
     passage = hit.passage
     sections = sections_of(case.documents.get(passage.span.document, NOWHERE), passage)
     return {"rank": hit.rank, **describe_place(passage, passage.span), "words": passage.words,
@@ -971,6 +975,7 @@ def describe_terms(terms: Optional[Iterable[Tuple[str, int, float]]]) -> Optiona
 
 
 def describe_kept(hit: Hit, span: Span, slice_text: Callable[..., str]) -> Tree:
+    """A line of `context`: the words that were kept, of source positions span."""
     passage, words = hit.passage, hit.kept_words
     return {"rank": hit.rank, **describe_place(passage, span), "words": words,
             "heading_words": min(words, heading_words(passage)),
@@ -988,6 +993,7 @@ def describe_verdict(verdict: Verdict) -> Tree:
 
 
 def describe_attempt(attempt: Attempt) -> Tree:
+    """The figures of one quote, in words of its document, and its loss."""
     span, words = attempt.quote.span, size([attempt.quote.span])
     return {"document": span.document, "quote": attempt.quote.text, "start": span.start, "end": span.end,
             "words": words, "words_covered": words - attempt.missing, "covered": attempt.loss is None,
@@ -1117,6 +1123,7 @@ def words_of(loss: Tree) -> Dict[str, str]:
 
 
 def rank_in_words(rank: Optional[int]) -> str:
+    """`rang 2`; a passage that shares no term has no rank."""
     return f"rang {rank}" if rank else "sans rang"
 
 
@@ -1363,10 +1370,12 @@ def keep_letters(text: str) -> str:
 
 
 def without_accents(text: str) -> str:
+    """A text, decomposed, without the marks that Latin letters bear."""
     return re.sub("[\u0300-\u036f]+", "", unicodedata.normalize("NFD", text))
 
 
 def describe_environment() -> Dict[str, str]:
+    """What scores and words may depend on."""
     return {"python": "{}.{}.{}".format(*sys.version_info), "sqlite": sqlite_version()}
 
 
@@ -1395,6 +1404,7 @@ def open_database() -> Any:
 
 
 def sqlite_version() -> str:
+    """That of the library, not of the module."""
     from sqlite3 import sqlite_version as version
     return version
 
@@ -1658,11 +1668,13 @@ def read_members(pairs: Filters) -> dict:
 
 
 def read_integer(digits: str) -> Any:
+    """An integer of a JSON text; Unreadable beyond MAX_DIGITS."""
     return int(digits) if len(digits) <= MAX_DIGITS else Unreadable(
         f"entier démesuré ({len(digits)} chiffres)")
 
 
 def read_float(digits: str) -> Any:
+    """A number of a JSON text; Unreadable when it is infinite."""
     number = float(digits)
     return number if abs(number) != float("inf") else Unreadable(f"nombre démesuré ({digits[:20]})")
 
@@ -1725,6 +1737,7 @@ def is_a(*types: type) -> Callable[[Any], bool]:
 
 
 def is_metadata(value: Any) -> bool:
+    """Whether a value is of a kind that metadata may have."""
     return type(value) in PLAIN or isinstance(value, list) and all(map(is_a(str), value))
 
 
@@ -3240,6 +3253,7 @@ def tell_needed(needed: Tree) -> str:
 # A check is a function (Case, the variants' parts of the report) -> Iterator[str]: a sentence a warning.
 
 def idle_facts(case, variants):
+    """Facts that no question requires."""
     required = {fact for question in case.questions for fact in question.required_facts}
     for fact in case.facts:
         if fact not in required:
@@ -3247,6 +3261,7 @@ def idle_facts(case, variants):
 
 
 def invisible_characters(case, variants):
+    """Signs that do not show, and that a quote without them does not match; first places in words."""
     for kind, holders in (("document", case.documents.values()), ("question", case.questions)):
         for holder in holders:
             found = Counter(re.findall(f"[{''.join(INVISIBLE)}]", holder.text))
@@ -3355,6 +3370,7 @@ def twins(case, variants):
 
 
 def contexts_beyond_hits(case, variants):
+    """Engines whose contexts hold source positions that their hits have not."""
     engines = [variant for variant in variants if variant["chunking"] is None]
     for engine, question in ((engine, question) for engine in engines for question in engine["questions"]):
         hits, sent = ([Span(part["document"], part["start"], part["end"]) for part in question[key] or ()
@@ -3365,6 +3381,7 @@ def contexts_beyond_hits(case, variants):
 
 
 def contexts_out_of_bounds(case, variants):
+    """Engines that sent words beyond the budget or in spite of the filters."""
     for variant in variants:
         for key, problem in BREACHES.items():
             broken = [question for question in variant["questions"] if question[key]]
@@ -3375,6 +3392,7 @@ def contexts_out_of_bounds(case, variants):
 
 
 def contexts_of_quotes(case, variants):
+    """Engines that sent the required quotes and nothing else."""
     for variant in variants:
         if variant["chunking"] is None and variant["summary"]["evidence_iou"] == 1:
             yield (f"moteur {shown(variant['id'])} : ses contextes sont les citations exigées elles-mêmes ; "
@@ -3382,6 +3400,7 @@ def contexts_of_quotes(case, variants):
 
 
 def questions_without_terms(case, variants):
+    """Questions whose words are all on the stop list."""
     if not case.questions:
         yield "aucune question : seuls les passages sont décrits."
     for question in variants[0]["questions"]:
@@ -3390,6 +3409,7 @@ def questions_without_terms(case, variants):
 
 
 def documents_without_filtered_key(case, variants):
+    """Documents that a filter of the case keeps out for want of its key."""
     for key in case.settings.filters:
         without = [shown(document.id) for document in case.documents.values()
                    if not any(key in owner.metadata for owner in owners_of(document))]
@@ -3556,6 +3576,7 @@ def fates(variant: Tree, edited: Tree) -> Tree:
 
 
 def hashes(report: Tree) -> Tree:
+    """{document id: SHA-256 of its text} of a report."""
     return {document["id"]: document["sha256"] for document in report["case"]["documents"]}
 
 
@@ -4333,6 +4354,7 @@ def count_citations(found: Iterable[tuple]) -> Tree:
 
 
 def fraction(part: int, whole: list) -> Tree:
+    """`7/17` and its two numbers; `0/0` when there is nothing to count."""
     return {"numerator": part, "denominator": len(whole), "fraction": f"{part}/{len(whole)}"}
 
 
@@ -4537,6 +4559,7 @@ def fr(sentence: str, *names: Any) -> str:
 
 
 def thousands(number: int) -> str:
+    """`12 345`, with narrow no-break spaces."""
     return f"{number:,}".replace(",", "\u202f")
 
 
@@ -4551,11 +4574,13 @@ def bdi(text: Any) -> str:
 
 
 def bullets(sentences: Iterable[str]) -> str:
+    """A list of our own sentences; empty without any."""
     items = [tag("li", fr(sentence)) for sentence in sentences]
     return tag("ul", *items) if items else ""
 
 
 def bar(part: float, whole: float) -> str:
+    """A share of a whole, drawn."""
     return tag('span class="bar"', f'<i style="width:{(100 * part / whole if whole else 0):.1f}%"></i>')
 
 
@@ -4810,6 +4835,7 @@ def draw_matrix(variants: list, linked: Set[int], brief: bool) -> Iterator[str]:
 
 
 def draw_cell(number: int, column: int, variant: Tree) -> Iterator[str]:
+    """The marks of a question's proofs for one variant."""
     question = variant["questions"][number]
     for rank, fact in enumerate(question["facts"]):
         yield (draw_mark((f"q{number}v{column}f{rank}", variant["id"], question, fact)) if fact["loss"] else
@@ -4895,6 +4921,7 @@ Part = record("Part", "fact label first last start end", """
 
 
 def make_trip(variant: Tree, question: Tree) -> Trip:
+    """What there is to draw of a question; the passages away hold what its lost proofs lack."""
     hits = shown_hits(variant, question)
     facts = [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
              for number, fact in enumerate(question["facts"])]  # A, B, C…, then 27, 28…
@@ -4968,6 +4995,7 @@ def box(kind: str, start: float, end: float, scale: float, inside: str = "") -> 
 
 
 def boxes(kind: str, quotes: list, total: float) -> str:
+    """The boxes of (start, end, …) places, in words of a track of total words."""
     return "".join(box(kind, start, end, total) for start, end, *_ in quotes)
 
 
@@ -5408,6 +5436,7 @@ class FrenchParser(argparse.ArgumentParser):
 
 
 def make_parser() -> FrenchParser:
+    """The options, in French; abbreviations are refused."""
     parser = FrenchParser(
         prog="atelier.py", add_help=False, allow_abbrev=False, formatter_class=FrenchFormatter,
         description="Dit si chaque mot des preuves exigées a survécu au découpage, à la recherche et au "
@@ -5454,6 +5483,7 @@ def parse_arguments(argv: Sequence[str]) -> dict:
 
 
 def read_file(path: str) -> bytes:
+    """The bytes of a file; AtelierError as read_lines."""
     return b"".join(read_lines(path))
 
 
