@@ -125,8 +125,7 @@ Verdict = record("Verdict", "fact attempts chosen", """
     A required Fact: an Attempt for each of its quotes, and the one that speaks for it.""")
 Outcome = record("Outcome", "sent spans verdicts counts needed", """
     A question's trip: what was Sent, the source Spans of its context, a Verdict for each required fact, the
-    words that count_words gives, and what would be enough, when it was studied.""",
-                 defaults=(None,))
+    words that count_words gives, and what would be enough, when it was studied.""", defaults=(None,))
 
 VARIANTS = (
     Variant("fixe_48_0", "words", {"size": 48, "overlap": 0}),
@@ -149,8 +148,6 @@ STOP_WORDS = tuple("""
 """.split())
 
 DEFAULTS = Settings({}, 3, 120, STOP_WORDS, False)
-
-
 NOWHERE = Document("", "", "", {}, (), (), (), "")  # where another engine's text stands that no document has
 
 
@@ -798,9 +795,6 @@ def find_loss(lost: Lost, stages: Sequence[Stage]) -> Tree:
     raise AssertionError(f"no stage of loss holds for {lost.quote}")
 
 
-BREACHES = {"over_budget": "au-delà du budget", "excluded_words": "malgré les filtres"}  # words sent
-
-
 # --- 7. Filters: what of a cutting a question may find --------------------------------------------
 
 # Filters restrict the candidates, never the statistics.  A condition is a value (equal, or contained in a
@@ -1007,6 +1001,7 @@ TABLE_HEAD = """\
 variante                passages     mots contextes    faits     mots       mots
                                   indexés  complets couverts  envoyés redondants"""
 TABLE_LINE = "{:<23}{:>9}{:>9}{:>10}{:>9}{:>9}{:>11}"
+BREACHES = {"over_budget": "au-delà du budget", "excluded_words": "malgré les filtres"}  # words sent
 
 
 def format_table(report: Tree, questions: Sequence[str] = ()) -> str:

@@ -9,7 +9,6 @@ Its 842 excerpts become 790 facts: an excerpt is widened to the whole words that
 import csv
 import json
 import sys
-from bisect import bisect_left, bisect_right
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "chroma_general_evaluation"

@@ -7,7 +7,7 @@ import unittest
 from html.parser import HTMLParser
 
 import chroma
-from support import ROOT, TESTS, TestCase, atelier, make_case, question, real_run, run
+from support import ROOT, TESTS, TestCase, atelier, make_case, real_run, run
 
 VOID = {"meta", "link", "br", "path", "input"}
 DRAW = random.Random(8)

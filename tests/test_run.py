@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import re
 import signal
 import sqlite3
 import subprocess
@@ -12,7 +11,7 @@ import tarfile
 import unittest
 from unittest import mock
 
-from support import ROOT, TESTS, TestCase, atelier, make_case, pythons, question, run, spawn, variant
+from support import ROOT, TESTS, TestCase, atelier, make_case, pythons, question, run, spawn
 
 SCRIPT, CASE, GOLDEN = ROOT / "atelier.py", ROOT / "cas_fr.json", TESTS / "cas" / "cas_fr.attendu.json"
 OTHER_SQLITE = TESTS / ".sqlite" / "bin" / "python"
