@@ -1251,6 +1251,15 @@ class ForeignText(RecordsCase):
         )
 
 
+class KnownQuestions(TestCase):
+    def test_an_id_that_is_its_question_is_listed_once(self):
+        case = make_case(question="un mois")
+        case["questions"][0]["id"] = "un mois"
+        path = self.write('{"question": "zz zz", "context": []}', "moteur.jsonl")
+        self.assertEqual(run("--case", self.write(case), "--contexts", path), (
+            2, "", "moteur.jsonl : ligne 1 : question « zz zz » inconnue. Possibles : un mois.\n"))
+
+
 class TrecNames(TestCase):
     def test_an_id_with_a_blank_is_the_cause(self):
         case = make_case()
