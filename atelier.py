@@ -4396,8 +4396,8 @@ a{color:inherit;text-underline-offset:.15em}
 figcaption,small{font-size:.8rem}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.8rem 0;font-size:.85rem}
 dd{margin:0}
-header,nav ul,.filters{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem}
-header>:first-child{flex:1 1 32rem}
+.beside,nav ul,.filters{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem}
+.losses{flex:2 1 30rem}aside{flex:1 1 18rem;font-size:.85rem}
 nav ul,.losses{padding:0;margin:0;list-style:none}
 .losses li{display:flex;flex-wrap:wrap;gap:.2rem 1rem;align-items:start;padding:.35rem 0;
 border-top:1px solid var(--line)}
@@ -4426,13 +4426,15 @@ border-radius:50%;overflow:hidden;white-space:nowrap}
 .lost{color:var(--lost)}
 details{border-top:1px solid var(--line);padding:.4rem 0}
 summary{cursor:pointer}
+@media screen{.long article{content-visibility:auto;contain-intrinsic-size:auto 9rem}}
 @media (min-width:40rem){article h3{position:sticky;top:0;z-index:2;background:var(--paper)}}
 @media (max-width:40rem){dl{grid-template-columns:1fr}#matrice tbody th{position:static}}
-@media print{html{font-size:8.5pt}body{padding:0;max-width:none}
+@media print{@page{margin:1.2cm}html{font-size:8.5pt}body{padding:0;max-width:none}
 nav,.skip,.filters,.long tr[data-lost=""],.short article:not(:has([open])),.short article details:not([open]){
 display:none}
 #matrice .scroll{max-height:none;overflow:visible}article h3,#matrice th{position:static!important}
-h2,h3,summary{break-after:avoid}figure,li,tr,.words{break-inside:avoid}h3{margin-top:1rem}
+h2,h2+p,h3,h3+p,p:has(+.terms),summary{break-after:avoid}h3{margin-top:1rem}
+figure,li,tr,.words,h3,.long article{break-inside:avoid}
 .long section,.long h3,.long table{font-size:7pt}.long #trajets{columns:2}.long .m{display:inline-block}
 .long h3,.long p,.long details,.long .m{margin:0;padding:0 .2rem;border:0}.long td,.long th{padding:0 .2rem}}
 """
@@ -4452,7 +4454,7 @@ white-space:nowrap;line-height:1.3rem;color:var(--lost)}
 .zones b::before,.zones b::after{position:absolute;padding:0 .5rem;font-weight:400;color:var(--soft)}
 .zones b::before{content:"envoyé au modèle";right:100%}.zones b::after{content:"hors budget";left:100%}
 .row i,.row svg{position:absolute;top:1rem;height:.9rem}
-.row svg{top:0;width:100%;height:100%;stroke:var(--ink)}
+.row svg{top:0;width:100%;height:100%;fill:none;stroke:var(--ink)}
 .kept,.again,.cut,.away{border:1px solid var(--soft)}
 .kept{background:var(--kept)}
 .again{background:radial-gradient(var(--soft) 30%,var(--paper) 35%) 0/4px 4px}
@@ -4461,7 +4463,7 @@ white-space:nowrap;line-height:1.3rem;color:var(--lost)}
 .row .q{top:.85rem;height:1.2rem;border:2px solid var(--proof);min-width:4px}
 .row .lost{border:2px dashed var(--lost)}.row .twice{border-width:1px}
 .row .from{border-left:0}.row .on{border-right:0}
-.q b{position:absolute;top:-1.05rem;left:-1px;white-space:nowrap}
+.q b{position:absolute;top:-1.05rem;left:3px;white-space:nowrap}
 .q b,mark b{font:bold .75rem/1rem sans-serif;color:var(--proof)}
 .q.lost b,mark.lost b,.end{color:var(--lost)}
 .row .p{top:1.9rem;height:.25rem;min-width:3px;background:var(--lost)}
@@ -4479,7 +4481,7 @@ background:linear-gradient(var(--soft) 0 0) 0 100%/var(--part) 4px no-repeat}
 .curves svg{width:100%;height:4rem;overflow:visible;clip-path:inset(-2px 0);
 border:solid var(--soft);border-width:0 0 1px 1px}
 .curves p{color:var(--soft);font-size:.8rem}.curves>div{break-inside:avoid}
-.curves path{fill:none;stroke:var(--ink);stroke-width:2;vector-effect:non-scaling-stroke}
+.curves path{fill:none;stroke:var(--ink);stroke-width:2}
 .curves .limit{stroke:var(--lost);stroke-dasharray:4 3}
 .claim{display:grid;grid-template-columns:1fr 1fr;gap:0 1.5rem;border-top:1px solid var(--line)}
 .claim h3,blockquote{margin:.5rem 0}.unsupported h3{color:var(--lost)}
@@ -4608,11 +4610,6 @@ def is_long(report: Tree) -> bool:
     return len(report["variants"][0]["questions"]) > DETAILED_QUESTIONS
 
 
-def draw_header(above: str, heading: str, *below: str, beside: str = "") -> str:
-    """The top of a page, all markup; its heading is what the eye meets first."""
-    return tag("header", tag("div", above, tag("h1", heading), *below), beside)
-
-
 def draw_foot(report: Tree) -> str:
     """What the page was drawn from: files and their hashes, version, settings."""
     case, settings = report.get("case") or report["citations"], report.get("settings")
@@ -4635,19 +4632,18 @@ def draw_report(report: Tree, title: str) -> Iterator[str]:
     links = [tag("li", f'<a href="#{name.lower()}">{name}</a>')
              for name in ("Variantes", "Matrice", "Budget", "Trajets", "Documents")
              if name != "Budget" or case["answerable_questions"]]
-    yield draw_header(
-        tag('div class="soft"', bdi(title) + " – " + fr(describe_size(case))),
-        fr(tell_verdict(losses, sum(variant["summary"]["facts_required"] for variant in variants))),
-        tag("p", tell_intact(variants, losses), " ", tell_signs(report)), draw_warnings(report["warnings"]),
-        tag('nav aria-label="Sommaire"', tag("ul", *links)), beside=draw_baseline(report, losses))
+    verdict = tell_verdict(losses, sum(variant["summary"]["facts_required"] for variant in variants))
+    yield tag("header", tag('div class="soft"', bdi(title) + " – " + fr(describe_size(case))),
+              tag("h1", fr(verdict)), tag("p", tell_intact(variants, losses), " ", tell_signs(report)),
+              draw_warnings(report["warnings"]), tag('nav aria-label="Sommaire"', tag("ul", *links)))
     yield '<main id="contenu"' + f' class="{"long" if brief else "short"}">'
-    if len(losses) <= LISTED_LOSSES:
-        yield tag('ul class="losses"', *map(draw_loss, losses)) if losses else ""
+    listed = tag('ul class="losses"', *map(draw_loss, losses)) if 0 < len(losses) <= LISTED_LOSSES else ""
+    yield tag('div class="beside"', listed, draw_baseline(report, losses))
     yield tag('section id="variantes"', "<h2>Étapes et variantes</h2>",
               draw_stages(variants, losses) if losses else "", draw_variants(variants, settings["top_k"]))
     detailed = [number for number in range(case["questions"]) if not brief or lost_in(number, variants)]
-    yield tag('section id="matrice"', "<h2>La matrice</h2>",
-              *(draw_filters(variants) if brief else ()), *draw_matrix(variants, set(detailed), brief))
+    yield from draw_filters(variants) if brief else ()
+    yield tag('section id="matrice"', "<h2>La matrice</h2>", *draw_matrix(variants, set(detailed), brief))
     if case["answerable_questions"]:
         yield tag('section id="budget"', "<h2>Sous un autre budget</h2>",
                   draw_curves(variants, settings["budget_words"]))
@@ -4711,14 +4707,14 @@ def draw_warnings(warnings: Sequence[str]) -> str:
 
 
 def draw_baseline(report: Tree, losses: list) -> str:
-    """What each variant gained and lost since an earlier report, beside the verdict."""
+    """What each variant gained and lost since an earlier report, beside the losses."""
     if "baseline" not in report:
         return ""
     anchors = {(name, question["id"], fact["id"]): anchor for anchor, name, question, fact in losses}
     told = [fr(difference) for difference in report["baseline"]["differences"][:LISTED_LOSSES]]
     for name, changes in report["baseline"]["variants"].items():
         counts = ", ".join(counted(len(changes[kind]), noun) for kind, _, noun in CHANGES)
-        told.append(fr("{} : " + (counts if changes["compared"] else "rien n'est comparé"), name))
+        told.append(tag("b", bdi(name)) + fr(" : " + (counts if changes["compared"] else "rien n'est comparé")))
         for kind, sign, _ in CHANGES:
             for question, fact, *_ in changes[kind][:LISTED_LOSSES]:
                 anchor, label = anchors.get((name, question, fact)), fr(sign + " {} · {}", question, fact)
@@ -4857,16 +4853,19 @@ def filters_of(variants: list) -> Tuple[Dict[str, str], Dict[str, str]]:
 
 
 def filter_rules(variants: list) -> str:
-    """What each choice hides; a browser without :has() drops the rule whole, and hides nothing."""
+    """What each choice hides; a browser without :has() drops the rule whole, and hides nothing.
+
+    :has() is asked of the little that holds the choices: of the body, it costs minutes at a turn of the screen.
+    """
     stages, columns = filters_of(variants)
     choices = [(choice,) for choice in (*stages, *columns)]
     choices += [(stage, column) for stage in [*stages][1:] for column in columns]
-    return ",".join(f"body{''.join(f':has(#{name}:checked)' for name in choice)} [data-lost]:not("
+    return ",".join("".join(f".filters:has(#{name}:checked)~" for name in choice) + "section [data-lost]:not("
                     f"[data-lost~={''.join(choice)}])" for choice in choices) + "{display:none}"
 
 
 def draw_filters(variants: list) -> Iterator[str]:
-    """The choices, as radio buttons that the rules read."""
+    """The choices, as radio buttons that the rules read, beside the sections that they filter."""
     for legend, choices in zip(("Questions", "Pertes de"), filters_of(variants)):
         radios = [f'<label><input type="radio" name="{legend[0]}" id="{choice}"> {bdi(label)}</label>'
                   for choice, label in choices.items()]
@@ -5174,7 +5173,7 @@ def draw_curve(variant: Tree, budget: int) -> str:
     told = f"{reached} sur {asked} à {counted(budget, 'mot')}"
     beyond = [f"{complete} dès {thousands(words)}" for words, complete in steps if words > budget]
     told += "".join(" ; " + step for step in beyond[:SHOWN_STEPS] + beyond[SHOWN_STEPS:][-1:])
-    drawn = draw_steps(steps, asked, 4 * budget, told, f'<path class="limit" d="M{budget} 0V{asked}"/>')
+    drawn = draw_steps(steps, asked, 4 * budget, told, stroke(f"M{budget} 0V{asked}", ' class="limit"'))
     depths = summary["depth_curve"] if "ranked_too_low" in summary["losses"] else None
     if depths:
         deeper = [f"{complete} à top_k {depth}" for depth, complete in depths]
@@ -5187,7 +5186,12 @@ def draw_steps(steps: list, height: int, last: int, told: str, mark: str = "") -
     """A step curve of [value, count], whose coordinates are values and counts, and its caption."""
     path = "".join(f"H{value}V{height - count}" for value, count in steps if value <= last)
     return tag(f'svg aria-hidden="true" viewBox="0 0 {last} {height or 1}" preserveAspectRatio="none"',
-               f'<path d="M0 {height}{path}H{last}"/>', mark) + tag("p", fr(told))
+               stroke(f"M0 {height}{path}H{last}"), mark) + tag("p", fr(told))
+
+
+def stroke(path: str, kind: str = "") -> str:
+    """A line of one width, however its drawing is stretched."""
+    return f'<path{kind} d="{path}" vector-effect="non-scaling-stroke"/>'
 
 
 def draw_documents(documents: list, variants: list) -> Iterator[str]:
@@ -5247,13 +5251,13 @@ def draw_limits(limits: Iterable[int], total: int) -> str:
     """One stroke at each limit of a document."""
     strokes = "".join(f"M{round(1000 * limit / total, 1)} 6v20" for limit in limits)
     return tag('svg viewBox="0 0 1000 32" preserveAspectRatio="none" aria-hidden="true"',
-               f'<path d="{strokes}" fill="none" vector-effect="non-scaling-stroke"/>')
+               stroke(strokes))
 
 
 def draw_citations(report: Tree, title: str) -> Iterator[str]:
     """Three fractions as bars, then the claims by verdict, claim and cited texts beside each other."""
     citations = report["citations"]
-    yield draw_header("", fr("Citations de {}", title))
+    yield tag("header", tag("h1", fr("Citations de {}", title)))
     rows = []
     for name, label in FRACTIONS:
         bars = bar(citations[name]["numerator"], citations[name]["denominator"])

@@ -427,13 +427,14 @@ class VerdictFirst(TestCase):
                                                  questions=[{"id": "q", "text": "préavis", "required_facts": ["f0"]}])))
         self.assertRegex(self.head(page), "<details><summary><strong>[6-9] avertissements")
 
-    def test_what_a_baseline_gained_and_lost_stands_beside_the_verdict(self):
+    def test_what_a_baseline_gained_and_lost_stands_beside_the_losses(self):
         earlier = self.folder / "avant.json"
         case = split_case(2)
         self.assertEqual(run("--case", self.write(case), "--output", earlier)[0], 0)
         case["variants"] = [{"id": "p", "unit": "words", "size": 2}, {"id": "w", "unit": "paragraphs"}]
         page, _ = self.draw(self.write(case), "--baseline", earlier)
-        aside = re.search("<aside>.*?</aside>", self.head(page)).group()
+        aside = re.search("<aside>.*?</aside>", page).group()
+        self.assertRegex(page, '</header><main [^>]*><div class="beside"><ul class="losses">.*?</ul><aside>')
         self.assertIn("p : 0 preuve gagnée, 2 perdues, 0 étape changée", plain(aside))
         self.assertIn('<a href="#q0v0f0">- <bdi>q0</bdi> · <bdi>f0</bdi></a>', aside)
         self.assertIn("+ <bdi>q0</bdi> · <bdi>f0</bdi>", aside)
@@ -767,8 +768,8 @@ class Curves(TestCase):
         summary = {"answerable_questions": 5, "budget_curve": [[38, 1], [118, 3], [143, 4]], "depth_curve": [[1, 2], [40, 5]], "losses": {"ranked_too_low": 1}}
         drawn = atelier.draw_curves([{"id": "v<", "summary": summary}], 120)
         self.assertIn('viewBox="0 0 480 5"', drawn)
-        self.assertIn('<path d="M0 5H38V4H118V2H143V1H480"/><path class="limit" d="M120 0V5"/>', drawn)
-        self.assertIn('<path d="M0 5H1V3H40V0H40"/>', drawn)
+        self.assertIn('<path d="M0 5H38V4H118V2H143V1H480" vector-effect="non-scaling-stroke"/><path class="limit" d="M120 0V5" vector-effect="non-scaling-stroke"/>', drawn)
+        self.assertIn('<path d="M0 5H1V3H40V0H40" vector-effect="non-scaling-stroke"/>', drawn)
         self.assertIn("<bdi>v&lt;</bdi>", drawn)
         self.assertEqual([plain(caption) for caption in re.findall("</svg><p>(.*?)</p>", drawn)],
                          ["3 sur 5 à 120 mots ; 4 dès 143", "Sans limite de budget : 2 à top_k 1, 5 à top_k 40"])
@@ -783,7 +784,7 @@ class Curves(TestCase):
     def test_without_question_or_need(self):
         for steps in ([], None):
             summary = {"answerable_questions": 0, "budget_curve": steps, "depth_curve": [], "losses": {}}
-            self.assertIn('viewBox="0 0 40 1" preserveAspectRatio="none"><path d="M0 0H40"/>', atelier.draw_curves([{"id": "v", "summary": summary}], 10))
+            self.assertIn('viewBox="0 0 40 1" preserveAspectRatio="none"><path d="M0 0H40" vector-effect="non-scaling-stroke"/>', atelier.draw_curves([{"id": "v", "summary": summary}], 10))
 
 
 class CitationsSideBySide(TestCase):
