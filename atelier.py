@@ -4472,7 +4472,8 @@ white-space:nowrap;line-height:1.3rem;color:var(--lost)}
 .words{background:var(--wash);padding:.6rem .8rem;font-size:.9rem;white-space:pre-line}
 mark{background:none;color:inherit;border-bottom:3px solid var(--proof)}
 mark.lost{border-bottom:3px dashed var(--lost)}
-.end{border:1px solid;margin:0 .3rem;padding:0 .3rem;white-space:nowrap;font-size:.8rem}
+.end{border:1px solid;margin:0 .3rem;padding:0 .3rem;white-space:nowrap;font-size:.8rem;direction:ltr;
+unicode-bidi:isolate}
 .terms{padding:0;list-style:none}
 .loss{border-left:4px solid var(--lost);padding-left:.6rem}
 .terms i{display:inline-block;font-style:normal;border:1px solid var(--line);padding:0 .3rem;
@@ -4677,9 +4678,9 @@ def tell_verdict(losses: list, required: int) -> str:
 def tell_intact(variants: list, losses: list) -> str:
     """Which variants lost nothing, where some proof was lost."""
     losers = {name for _, name, *_ in losses}
-    names = [variant["id"] for variant in variants if variant["id"] not in losers]
-    told = ", ".join(["{}"] * len(names)) or "aucune variante"
-    return fr(f"Sans perte : {told}.", *names) if losses else ""
+    names = [clip(variant["id"], 40) for variant in variants if variant["id"] not in losers]
+    told = some(["{}"] * len(names), LISTED_LOSSES) or "aucune variante"
+    return fr(f"Sans perte : {told}.", *names[:LISTED_LOSSES]) if losses else ""
 
 
 def tell_signs(report: Tree) -> str:
@@ -4714,7 +4715,8 @@ def draw_baseline(report: Tree, losses: list) -> str:
     told = [fr(difference) for difference in report["baseline"]["differences"][:LISTED_LOSSES]]
     for name, changes in report["baseline"]["variants"].items():
         counts = ", ".join(counted(len(changes[kind]), noun) for kind, _, noun in CHANGES)
-        told.append(tag("b", bdi(name)) + fr(" : " + (counts if changes["compared"] else "rien n'est comparé")))
+        counts = counts if changes["compared"] else "rien n'est comparé"
+        told.append(tag("b", bdi(name)) + fr(" : " + counts))
         for kind, sign, _ in CHANGES:
             for question, fact, *_ in changes[kind][:LISTED_LOSSES]:
                 anchor, label = anchors.get((name, question, fact)), fr(sign + " {} · {}", question, fact)
@@ -4786,8 +4788,9 @@ def draw_variants(variants: list, top_k: int) -> str:
     for variant in variants:
         for name, summary in [("", variant["summary"]), *variant.get("by_set", {}).items()]:
             values = figures_of(summary, top_k, rare)
+            told = [re.sub("–/.*", "–", form.format(**values)) for _, form in columns]
             rows.append([f"lot {name}" if name else variant["id"], *(
-                tag('td class="n"', escape(form.format(**values))) for _, form in columns)])
+                tag('td class="n"', escape(figure)) for figure in told)])
     labels = ["variante"] + [label.replace("'", "’") for label, _ in columns]
     return tag(scrolled("Tableau des variantes"), *table(labels, rows, ' class="n"'))
 
@@ -4855,7 +4858,7 @@ def filters_of(variants: list) -> Tuple[Dict[str, str], Dict[str, str]]:
 def filter_rules(variants: list) -> str:
     """What each choice hides; a browser without :has() drops the rule whole, and hides nothing.
 
-    :has() is asked of the little that holds the choices: of the body, it costs minutes at a turn of the screen.
+    :has() is asked of the few labels beside the choices: of the body, turning the screen takes minutes.
     """
     stages, columns = filters_of(variants)
     choices = [(choice,) for choice in (*stages, *columns)]
@@ -5106,7 +5109,8 @@ def mark_words(hit: Tree, parts: List[Part], around: list, end: Optional[int], b
         else:
             left += last - start
         if last == end:
-            text += tag('b class="end"', fr(f"✂ {budget}{'er' if budget == 1 else 'e'} mot : fin du budget"))
+            rank = "1er" if budget == 1 else f"{budget}e"
+            text += tag('b class="end"', fr(f"✂ {rank} mot : fin du budget"))
     return text + (left_out(left) if left else "")
 
 
@@ -5145,7 +5149,7 @@ def draw_terms(trip: Trip, brief: bool) -> str:
     largest = max((term["part"] for place in rows for term in place["terms"]), default=0) or 1
     for place in rows:
         chips = [tag("i" if brief else f'i style="--part:{100 * term["part"] / largest:.0f}%"', escape(
-            f"{term['term']} {decimal(term['part'], 3)}")) for term in place["terms"]]
+            f"{ended(term['term'])} {decimal(term['part'], 3)}")) for term in place["terms"]]
         near = dict(place.get("near", ()))
         lacking = [f"{term} (proche : {near[term]})" if term in near else term
                    for term in place.get("lacking", ()) if term in near or not brief]
@@ -5154,6 +5158,11 @@ def draw_terms(trip: Trip, brief: bool) -> str:
         lines.append(tag("li", label, " ", " ".join(chips)))
     title = "" if brief else tag("p", "Ce que chaque terme de la question a compté")
     return title + tag('ul class="terms"', *lines) if lines else ""
+
+
+def ended(term: str) -> str:
+    """A term, and U+200E where it may be of a script that runs the other way: what follows stays after it."""
+    return term if term.isascii() else term + "\u200e"
 
 
 def draw_curves(variants: list, budget: int) -> str:
