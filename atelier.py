@@ -3209,8 +3209,9 @@ def tell_trip(question: Tree, chunking: Optional[Tree]) -> Iterator[tuple]:
             yield from tell_place(place, fact)
         if loss:
             yield "     ", advice_of(loss)
-    if question["answerable"]:
-        yield "  ", tell_needed(question["needed"])
+    needed, complete = question["needed"], question["all_required_covered"]
+    if needed and (needed["budget_words"] or not complete):
+        yield "  ", tell_needed(needed, complete)
 
 
 def tell_terms(terms: Iterable[Tree]) -> str:
@@ -3229,15 +3230,15 @@ def tell_place(place: Tree, fact: Tree) -> Iterator[Tuple[str, str]]:
         yield "       ", f"n'a pas : {', '.join(near.get(term, term) for term in place['lacking']) or '-'}"
 
 
-def tell_needed(needed: Tree) -> str:
-    """What would be enough, in French."""
+def tell_needed(needed: Tree, complete: bool = False) -> str:
+    """What would be enough to complete a question, or was, in French."""
     budget, further = needed["budget_words"], needed.get("deeper")
     told = [f"un budget de {counted(budget, 'mot')}"] if budget else []
     if further and (not budget or further["budget_words"] < budget):
         limit = "per_document" if "per_document" in further else "top_k"
         told.append(f"{limit} {further[limit]} et un budget de {counted(further['budget_words'], 'mot')}")
     if told:
-        return "il suffirait de : " + ", ou ".join(told)
+        return ("il suffisait de : " if complete else "il suffirait de : ") + ", ou ".join(told)
     if "deeper" in needed:
         return "à ce découpage, rien ne suffirait, ni budget ni profondeur"
     return "ce que le moteur a trouvé ne suffirait sous aucun budget"
@@ -5657,8 +5658,12 @@ def render_json(value: Any, indent: str = "\n", levels: int = 99) -> Iterator[st
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     for key, item in pairs:
-        yield opening + indent + "  " + ("" if key is None else encode(key) + ": ")
-        yield from render_json(item, indent + "  ", UNFOLDED.get(key, levels - 1))
+        name, deeper = "" if key is None else encode(key) + ": ", UNFOLDED.get(key, levels - 1)
+        yield opening + indent + "  " + name
+        if deeper and isinstance(item, (dict, list)):
+            yield from render_json(item, indent + "  ", deeper)
+        else:
+            yield encode(item)
         opening = ","
     yield indent + closing
 

@@ -578,6 +578,7 @@ class Limits(TestCase):
     def test_forty_variants(self):
         page, _ = self.draw(self.write(split_case(3, variants=[{"id": "w{}".format(n), "unit": "words", "size": n + 1} for n in range(40)])))
         self.assertEqual(len(re.findall('<th scope="row" class="id">w', page)), 80)
+        self.assertRegex(page, "Sans perte\u00a0: (<bdi>w[0-9]+</bdi>, ){12}…[.]")
 
     def test_long_ids(self):
         long = "x" * 200
@@ -595,7 +596,15 @@ class Limits(TestCase):
         report = json.loads((self.folder / "rapport.json").read_text(encoding="utf-8"))
         report.update(variants=report["variants"][1:], comparisons=[])
         self.assertEqual(run("--from", self.write(report), "--html", self.folder / "page.html")[0], 0)
-        self.assertIn("2\u00a0preuves perdues sur 2", (self.folder / "page.html").read_text(encoding="utf-8"))
+        page = (self.folder / "page.html").read_text(encoding="utf-8")
+        self.assertIn("2\u00a0preuves perdues sur 2", page)
+        self.assertNotIn("–/", page)  # of figures that an engine has not
+
+    def test_figures_stay_after_words_that_run_the_other_way(self):
+        case = make_case("مهلة الإشعار ثلاثة أشهر. " * 9, quote="أشهر", question="مهلة notice", settings={"budget_words": 2},
+                         facts=[{"id": "f", "document": "d", "quote": "أشهر.", "start": 3}])
+        page, _ = self.draw(self.write(case))
+        self.assertRegex(page, r'<ul class="terms">.*مهلة\u200e -?[0-9]')
 
 
 class Strips(TestCase):

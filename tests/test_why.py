@@ -148,8 +148,9 @@ class Trips(TestCase):
                      "preuve train_seconde (mots 79 à 87) : couverte",
                      "coupée par le budget : transports#0002, rang 2, il manque 23 mots au budget",
                      "n'a pas : billet, train, dure, cinq", "il suffirait de : un budget de 143 mots",
-                     "rien ne suffirait, ni budget ni profondeur"):
+                     "rien ne suffirait, ni budget ni profondeur", "couverte il suffisait de : un budget de"):
             self.assertIn(part, said)
+        self.assertEqual(out.count("suffisait"), 5)  # of complete questions
         self.assertEqual(out.count("fixe_48_16"), 5)  # three tables, two trips
 
     def test_a_question_that_the_case_has_not(self):
@@ -164,6 +165,11 @@ class Trips(TestCase):
         _, out, _ = run("--case", self.write(case))
         self.assertIn("Preuves perdues (une à une : --question q0, ou --output FICHIER)\n", out)
         self.assertIn("\nQuestion q0 : absent\n", run("--case", self.write(case), "--question", "q0")[1])
+
+    def test_a_complete_engine_without_hits_is_told_no_need(self):
+        contexts = self.write(json.dumps({"question": "q", "context": ["Le préavis est de trois mois."]}), "m.jsonl")
+        out = run("--case", self.write(make_case()), "--contexts", contexts, "--question", "q")[1]
+        self.assertTrue(out.partition("\nm\n")[2].partition("Test des")[0].rstrip().endswith("couverte"), out)
 
     def test_an_engines_trip_says_what_it_can(self):
         case = make_case()
