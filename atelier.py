@@ -3045,9 +3045,10 @@ def find_places(case: Case, sent: Sent, loss: Tree) -> List[Tree]:
         passage = sent.cutting.by_id[name] if sent.cutting else next(
             hit.passage for hit in sent.hits if hit.passage.id == name)
         text = text_of(case.documents, passage)
-        places.append({"passage": name, **passage.span._asdict(), "words": passage.words, "rank": rank,
-                       **(describe_match(sent, name, text) if sent.index else
-                          dict.fromkeys(("score", "terms", "lacking", "near"))), "text": text})
+        match = describe_match(sent, name, text) if sent.index else dict.fromkeys(
+            ("score", "terms", "lacking", "near"))
+        places.append({"passage": name, **passage.span._asdict(), "words": passage.words,
+                       "lead_words": lead_words(passage), "rank": rank, **match, "text": text})
     return places
 
 
@@ -3221,7 +3222,7 @@ def tell_terms(terms: Iterable[Tree]) -> str:
 
 def tell_place(place: Tree, fact: Tree) -> Iterator[Tuple[str, str]]:
     """A passage where a lost proof stands: its rank, its words from the proof on, its terms."""
-    before = max(0, place["words"] + fact["start"] - place["end"]) if fact["start"] > place["start"] else 0
+    before = place["lead_words"] + fact["start"] - place["start"] if fact["start"] > place["start"] else 0
     held = " ".join(place["text"].split()[before:])
     yield "     ", f"{place['passage']}, {rank_in_words(place['rank'])} : « {clip(held, 120)} »"
     if place["terms"] is not None:
@@ -4924,7 +4925,7 @@ def make_trip(variant: Tree, question: Tree) -> Trip:
     facts = [{**fact, "letter": chr(ord("A") + number) if number < 26 else str(number + 1)}
              for number, fact in enumerate(question["facts"])]  # A, B, C…, then 27, 28…
     found = {hit["passage"] for hit in hits}
-    away = {place["passage"]: {**place, "lead_words": lead_of(place, fact), "kept_words": 0}
+    away = {place["passage"]: {"lead_words": 0, **place, "kept_words": 0}
             for fact in facts if fact["loss"] for place in fact["loss"].get("places", ())
             if place["passage"] not in found}
     return Trip(question, hits, facts, list(away.values()))
@@ -4939,15 +4940,6 @@ def shown_hits(variant: Tree, question: Tree) -> list:
     sent = [{**found.pop(part["passage"] or part["text"], part), "rank": part["rank"],
              "kept_words": part["words"]} for part in question["context"]]
     return sent + [{**hit, "kept_words": 0} for hit in found.values()]
-
-
-def lead_of(place: Tree, fact: Tree) -> int:
-    """The words before the first whole one of a passage: all that is over, unless half a word ends it."""
-    over, first = place["words"] - place["end"] + place["start"], max(fact["start"], place["start"])
-    held = fact["quote"].split()[first - fact["start"]:max(first, place["end"]) - fact["start"]]
-    at, words = over + first - place["start"], place["text"].split()
-    pattern = rf"(?<!\w){re.escape(compose(' '.join(held)))}(?!\w)"
-    return over - (over > 0 and not re.search(pattern, compose(" ".join(words[at:at + len(held)]))))
 
 
 def places_in(hit: Tree, facts: list) -> List[Part]:

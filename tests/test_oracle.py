@@ -510,7 +510,7 @@ class Trip:
         lacking = [term for term in self.searched if term not in {one["term"] for one in held}]
         return {"passage": passage.name, "document": passage.document, "start": passage.start,
                 "end": passage.end, "words": passage.size, "rank": rank,
-                "score": self.scores[passage.name] if rank else None, "terms": held, "lacking": lacking,
+                "lead_words": passage.lead, "score": self.scores[passage.name] if rank else None, "terms": held, "lacking": lacking,
                 "near": near_words(lacking, passage.text), "text": passage.text}
 
     def needed(self, required):
