@@ -83,10 +83,11 @@ Span = record("Span", "document start end", """
 Section = record("Section", "title path lead metadata start end pieces", """
     Characters start to end of a document under one title; path: its parents' titles; lead: the titles that
     its text does not begin with, a line each; pieces are the (start, end) never to be cut.""")
-Document = record("Document", "id title text metadata starts ends sections label file structure", """
+Document = record("Document", "id title text metadata starts ends sections label file structure doubts", """
     A source text; word i is text[starts[i]:ends[i]]; metadata {key: text, number, boolean or list of texts};
     sections, in text order, none when it has no structure; label is what index_titles searches; file is its
-    path in the case, structure a line of STRUCTURES, if any.""", defaults=("", ""))
+    path in the case, structure a line of STRUCTURES, if any; doubts: (line of DOUBTS, character).""",
+                  defaults=("", "", ()))
 Quote = record("Quote", "text span", "A text to the letter, with its Span in its document.")
 Fact = record("Fact", "id quotes several", """
     What an answer may need: Quotes, any of which proves it; several: the case gave alternatives.""")
@@ -2014,13 +2015,13 @@ def read_document(item: Found, read: Callable) -> Optional[Document]:
     found = join_sections(item) if "sections" in given else read_text(item, read)
     if not found:
         return None
-    text, title, header, sections = found
+    text, title, header, sections, doubts = found
     title = item.get("title") or title
     label = " ".join(filter(None, [str(header.get("reference", "")), title, *header.get("parties", ())]))
     metadata = {**header, **item.others}
     sections = [section._replace(metadata={**metadata, **section.metadata}) for section in sections]
     return make_document(item.get("id", ""), title, text, metadata, sections, label)._replace(
-        file=item.get("file", ""), structure=item.get("structure", ""))
+        file=item.get("file", ""), structure=item.get("structure", ""), doubts=doubts)
 
 
 def make_document(name: str, title: str, text: str, metadata: Tree, sections: Sequence[Section] = (),
@@ -2034,7 +2035,7 @@ def make_document(name: str, title: str, text: str, metadata: Tree, sections: Se
 
 
 def read_text(item: Found, read: Callable) -> Optional[tuple]:
-    """(text, title, metadata, sections) of a document given as `text` or `file`; None when not sound."""
+    """(text, title, metadata, sections, doubts) of a document given as `text` or `file`, if it is sound."""
     where, text, structure = item.at("text"), item.get("text", ""), item.get("structure")
     try:
         if "file" in item:
@@ -2050,7 +2051,7 @@ def read_text(item: Found, read: Callable) -> Optional[tuple]:
         return None
     if text and structure:
         item.tell("structure", f"structure {shown(structure)} inconnue.", structure, STRUCTURES)
-    return None if structure or not text else (text, "", {}, ())
+    return None if structure or not text else (text, "", {}, (), ())
 
 
 def join_sections(item: Found) -> Optional[tuple]:
@@ -2066,7 +2067,7 @@ def join_sections(item: Found) -> Optional[tuple]:
         begun = re.match(r"(?i)\W*" + re.escape(fold_text(title)) + r"(?!\w)", fold_text(part["text"]))
         sections.append(Section(title, (), "" if begun else title, part.others, start, end, ()))
         start = end + 2
-    return "\n\n".join(part["text"] for part in parts), "", {}, sections
+    return "\n\n".join(part["text"] for part in parts), "", {}, sections, ()
 
 
 def read_facts(case: Found, documents: Documents) -> dict:
@@ -2268,10 +2269,10 @@ def explain_elsewhere(quote: str, name: str, documents: Documents) -> str:
 
 # --- 14. Structures: contracts and Markdown to sections -------------------------------------------
 
-# A structure is a function of a text, and of what the case says of it, to (title, metadata, sections);
-# AtelierError (sentences without file) tells what is missing.  It reads lines that are not blank as (first
-# character, None or, for a heading, its (level, title), whether a piece of a section may begin there); the
-# other lines of a heading are left out.
+# A structure is a function of a text, and of what the case says of it, to (title, metadata, sections,
+# doubts); AtelierError (sentences without file) tells what is missing.  It reads lines that are not blank as
+# (first character, None or, for a heading, its (level, title), whether a piece of a section may begin there);
+# the other lines of a heading are left out.
 
 DASHES = "‐‑‒–—―−-"
 DIVISIONS = {"annexe": 0, "législative": 0, "réglementaire": 0, "partie": 1, "livre": 2, "titre": 3,
@@ -2316,7 +2317,7 @@ def make_key(label: str) -> str:
     return "_".join(plain.split())
 
 
-def parse_contract(text: str, known: Tree) -> Tuple[str, Tree, List[Section]]:
+def parse_contract(text: str, known: Tree) -> Tuple[str, Tree, List[Section], List[tuple]]:
     """A title on the first line, `Clé : valeur` lines if any, a blank line, articles and their clauses.
 
     known: the case's own metadata of the document, which may stand for lines of the header.
@@ -2328,8 +2329,8 @@ def parse_contract(text: str, known: Tree) -> Tuple[str, Tree, List[Section]]:
     parties = metadata.get("parties", [])
     if not isinstance(parties, list):
         metadata["parties"] = [party.strip() for party in str(parties).split(";") if party.strip()]
-    articles, _ = read_articles(list(lines_of(text))[end:])
-    return " ".join(lines[first].split()), metadata, make_sections(text, articles)
+    articles, doubts = read_articles(list(lines_of(text))[end:])
+    return " ".join(lines[first].split()), metadata, make_sections(text, articles), doubts
 
 
 def find_header(lines: Sequence[str]) -> Tuple[int, int, int]:
@@ -2563,6 +2564,7 @@ MOST_CONTAINERS = 20
 QUOTE = re.compile(" {0,3}> ?")
 ITEM = re.compile(r" {0,3}(?:[-+*]|([0-9]{1,9})[.)])(?: {1,4}(?=[^ ])| (?= {4})|(?= *$))")
 ATX_HEADING = re.compile(r" {0,3}(#{1,6})(?: (.*))?")
+GLUED_HEADING = re.compile(r" {0,3}#{1,6}[^#\s]")
 UNDERLINE = re.compile(r" {0,3}(?:=+|-+) *")
 RULE = re.compile(r" {0,3}(?:(?:- *){3,}|(?:_ *){3,}|(?:\* *){3,})")
 FENCE = re.compile(r" {0,3}(```+(?=[^`]*$)|~~~+)")
@@ -2583,12 +2585,14 @@ HTML_ENDS = [re.compile(end, re.I) for end in (
     "</(?:pre|script|style|textarea)>", "-->", r"\?>", ">", r"\]\]>", r"^\s*$", r"^\s*$")]
 
 
-def parse_markdown(text: str, known: Tree) -> Tuple[str, Tree, List[Section]]:
+def parse_markdown(text: str, known: Tree) -> Tuple[str, Tree, List[Section], List[tuple]]:
     """Headings begin sections, blank lines separate paragraphs, as CommonMark reads them.
 
     Those of a quote or of a list item begin no section; front matter is no heading.
     """
-    return "", {}, make_sections(text, read_blocks(text))
+    lines = read_blocks(text)
+    glued = [("glued", start) for start, _, begins in lines if begins and GLUED_HEADING.match(text, start)]
+    return "", {}, make_sections(text, lines), glued
 
 
 def read_blocks(text: str) -> List[tuple]:
@@ -3269,24 +3273,24 @@ def invisible_characters(case, variants):
                        "plus : ôtez-le.")
 
 
-DOUBTS = {  # what is doubtful in a contract, and what mends it
+DOUBTS = {  # what is doubtful in a document, and what mends it
     "unread": ("ressemble à un titre et n'est pas lu ainsi", "un titre s'écrit « Article 4 – Prix »"),
     "contents": ("entrée d'une table des matières, laissée dans le texte", "ôtez la table si elle gêne"),
     "repeated": ("numéro d'article déjà pris", "voyez si l'un des deux est un renvoi"),
     "jump": ("numéro d'article qui ne suit pas le précédent", "voyez si un titre manque"),
-    "clause": ("numéro d'un autre article, sans y ouvrir de clause", "voyez si elle est à sa place")}
+    "clause": ("numéro d'un autre article, sans y ouvrir de clause", "voyez si elle est à sa place"),
+    "glued": ("un # sans espace après ne fait pas un titre", "ajoutez l'espace si c'en est un")}
 
 
 def doubtful_headings(case, variants):
-    """Structures without a title; what a contract holds that may be read wrong, once a kind."""
+    """Structures without a title; what a document holds that may be read wrong, once a kind."""
     for document in (document for document in case.documents.values() if document.structure):
-        name, contract = "document " + shown(document.id), document.structure == "contract"
+        name = f"document {shown(document.id)}"
         if not any(section.title for section in document.sections):
-            title = "Article 4 – Prix" if contract else "# Prix"
+            title = "Article 4 – Prix" if document.structure == "contract" else "# Prix"
             yield f"{name} : aucun titre reconnu ; un titre s'écrit « {title} »."
-        lines, places = list(lines_of(document.text)) if contract else [], {}
-        first = find_header([line for _, line in lines])[2] if contract else 0
-        for kind, start in read_articles(lines[first:])[1]:
+        lines, places = list(lines_of(document.text)) if document.doubts else [], {}
+        for kind, start in document.doubts:
             places.setdefault(kind, []).append(bisect_left(lines, (start,)))
         for kind, numbers in places.items():
             what, mend = DOUBTS[kind]
@@ -3300,7 +3304,7 @@ def doubtful_structures(case, variants):
     for document in (document for document in case.documents.values() if document.structure in others):
         other = others[document.structure]
         try:
-            _, _, sections = STRUCTURES[other](document.text, {})
+            _, _, sections, _ = STRUCTURES[other](document.text, {})
         except AtelierError:
             sections = []  # no contract
         own, titles = ([section.title for section in found if section.title]
@@ -3311,21 +3315,6 @@ def doubtful_structures(case, variants):
             yield (f"document {shown(document.id)} : {counted(len(own), 'titre')} par la structure "
                    f"« {document.structure} », {len(titles)} par « {other} » "
                    f"({some(map(shown, titles), 2)}) ; est-ce la bonne ?")
-
-
-GLUED_HEADING = re.compile(r"(?m)^ {0,3}#{1,6}[^#\s].*")
-
-
-def glued_headings(case, variants):
-    """Lines of Markdown that only lack a blank to be headings."""
-    for document in case.documents.values():
-        if document.structure == "markdown":
-            glued = {match.start(): shown(match.group()) for match in GLUED_HEADING.finditer(document.text)}
-            found = [glued[start] for start, _, begins in (read_blocks(document.text) if glued else ())
-                     if begins and start in glued]
-            if found:
-                yield (f"document {shown(document.id)} : {counted(len(found), 'ligne')} en # sans espace "
-                       f"après, ce n'est pas un titre ({some(found, 3)}).")
 
 
 def unstructured_sections(case, variants):
@@ -3351,12 +3340,12 @@ def twins(case, variants):
     for names in alike.values():
         if len(names) > 1:
             yield f"documents {some(map(shown, names))} : même texte ; l'un peut prendre la place de l'autre."
+    words = {name: case.documents[name].text.split() for name, *_ in alike.values()}
     for variant in variants:
         holders: Dict[str, List[str]] = {}
-        for name, *_ in alike.values() if variant["passages"] else ():
-            for span in (Span(name, *limits) for limits in variant["passages"][name]):
-                text = text_of(case.documents, passage_of(case.documents, span)) if size([span]) else name
-                holders.setdefault(" ".join(text.split()), []).append(name)
+        for name in words if variant["passages"] else ():
+            for start, end in variant["passages"][name]:
+                holders.setdefault(" ".join(words[name][start:end]) or name, []).append(name)
         shared = [(text, names) for text, names in holders.items() if len(set(names)) > 1]
         if shared:
             text, names = shared[0]
@@ -3450,7 +3439,7 @@ def idle_variants(case, variants):
             yield f"variantes {', '.join(names)} : mêmes passages ; les comparer n'apprend rien."
 
 
-CHECKS = (idle_facts, invisible_characters, doubtful_headings, doubtful_structures, glued_headings,
+CHECKS = (idle_facts, invisible_characters, doubtful_headings, doubtful_structures,
           unstructured_sections, twins, contexts_beyond_hits, contexts_out_of_bounds, contexts_of_quotes,
           questions_without_terms, documents_without_filtered_key, question_filters, idle_variants)
 

@@ -521,9 +521,9 @@ class Doubts(TestCase):
             self.warnings(documents, variants=[{"id": "v", "unit": "sections", "max_chars": 99}]),
             [
                 "document « 0 » : aucun titre reconnu ; un titre s'écrit « # Prix ».",
+                "document « 0 » : un # sans espace après ne fait pas un titre (2 fois) : ligne 1, « #Loyer », "
+                "ligne 9, « ##Préavis » ; ajoutez l'espace si c'en est un.",
                 "document « 1 » : aucun titre reconnu ; un titre s'écrit « # Prix ».",
-                "document « 0 » : 2 lignes en # sans espace après, ce n'est pas un titre "
-                "(« #Loyer », « ##Préavis »).",
             ],
         )
 
