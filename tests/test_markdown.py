@@ -567,6 +567,11 @@ class Twins(TestCase):
             ],
         )
 
+    def test_passages_without_a_whole_word_are_no_twins(self):
+        documents = [{"id": name, "text": name * 30} for name in "ab"]
+        case = make_case(documents=documents, facts=[], questions=[], variants=[{"id": "v", "unit": "chars", "size": 9}])
+        self.assertNotIn("même texte", " ".join(self.report(case)["warnings"]))
+
     def test_words_whose_text_was_sent_are_counted(self):
         documents = [
             {"id": "a", "text": self.CLAUSE + "\n\nUn."},
