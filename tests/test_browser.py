@@ -86,7 +86,7 @@ def draw_all(folder):
 
 def look(pages):
     """What check.mjs says of each page."""
-    process = subprocess.run(["node", BROWSER / "check.mjs", CHROMIUM, *pages], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=400)
+    process = subprocess.run(["node", BROWSER / "check.mjs", CHROMIUM, *pages], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1200)
     assert process.returncode == 0, process.stderr.decode("utf-8")
     return json.loads(process.stdout.decode("utf-8"))
 
@@ -118,7 +118,7 @@ class Looked:
 
     @unittest.skipUnless(shutil.which("java"), "no java for the nu validator")
     def test_the_nu_validator_says_nothing(self):
-        process = subprocess.run(["java", "-jar", NU, "--no-langdetect", "--format", "json", *self.pages], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=180)
+        process = subprocess.run(["java", "-jar", NU, "--no-langdetect", "--format", "json", *self.pages], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
         told = json.loads(process.stderr.decode("utf-8"))["messages"]
         self.assertEqual([(message["url"].rpartition("/")[2], message["message"]) for message in told], [])
 
